@@ -38,6 +38,7 @@ def main() -> int:
     asked = arguments()
     if not asked.resume:
         asked.record.unlink(missing_ok=True)
+    asked.record.parent.mkdir(exist_ok=True)
     asked.record.touch()
     with ProcessPoolExecutor(1) as pool:  # what is imported to look at the tests goes with the process
         tests = pool.submit(property_tests, asked.paths).result()

@@ -279,9 +279,9 @@ def test_a_row_without_a_moment_stops_the_batch_and_nothing_else(tmp_path: Path)
         w.push(*BATCHES[0])
         before = w.engine.last
         with pytest.raises(DataError) as refused:
-            w.push((1, 1, 12), (1, 1, None))
+            w.push((1, 1, 12), (1, 2, None))
         assert refused.value.code == "null-wattr"
-        assert "row 2 of the batch has no `t`" in refused.value.message
+        assert "the row with k 1, v 2 has no `t`" in refused.value.message
         assert w.engine.last == before
         for batch in BATCHES[1:]:
             w.push(*batch)

@@ -42,6 +42,7 @@ from windrow.optimizer.cost.flows import pane_cells
 from windrow.optimizer.cost.model import estimate
 from windrow.physical import plan_query
 from windrow.physical.native_sql import why_from_rows
+from windrow.physical.planner import DROPS
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.redaction import redacted
 from windrow.shedding.agreement import Agreed, SheddableQuery, agree
@@ -212,7 +213,7 @@ def _told(plan: PhysicalPlan, max_gap: int) -> str:
     return (
         f"WinDrop(window {window}, slide {slide}, B {drop.batch}): {WINDROP.text(drop.batch)};"
         f" a gap of {drop.batch} makes {rows} needless{''.join(inner)}."
-        f" {f'{plan.drops} ' if drop.early_ticks and plan.drops else ''}{_OTHERS}"
+        f" {f'{DROPS[plan.drops]} ' if drop.early_ticks and plan.drops else ''}{_OTHERS}"
     )
 
 

@@ -174,8 +174,6 @@ class RowsTask:
     archived: bool = False
     #: what is kept once for all queries that share it
     shared_states: tuple[SharedState, ...] = ()
-    #: whether the rows that no query needs have been dropped, and counted, before
-    thinned: bool = False
     #: what malformed rows are filed under, if a sink is to have them
     malformed_sink: str | None = None
     #: whether malformed rows are left out, and counted
@@ -193,7 +191,7 @@ class RowsTask:
             return Ingested(self.stream.name, refusal=error)
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
-        intake, known = Intake(self.stream, sees_all=not self.thinned), self.known
+        intake, known = Intake(self.stream), self.known
         gathering = [self._gathering(queries) for queries in _filed_together(self.queries)]
         common = [SharedStateGathering(shared_state) for shared_state in self.shared_states]
         observed: list[Observed] = []
@@ -209,9 +207,7 @@ class RowsTask:
                 observed.append(judged.observed)
                 if self.stream.keep is not None:
                     kept.add(judged.accepted)
-                needed = judged.accepted
-                if not self.thinned:
-                    needed = without(needed, self.stream.wattr, self.shed)
+                needed = without(judged.accepted, self.stream.wattr, self.shed)
                 shed += judged.accepted.height - needed.height
                 for each in gathering:
                     with timed(spent, *(query.name for query in each.queries)):

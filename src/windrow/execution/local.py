@@ -60,12 +60,12 @@ class HereJobs:
         return close_here(tasks)
 
 
-def rows_task(batch: Arrived, place: WriteTarget, now: int, *, thinned: bool = False) -> RowsTask:
+def rows_task(batch: Arrived, place: WriteTarget, now: int) -> RowsTask:
     """The task that takes the rows of a batch."""
     sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
     more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.shared_states
     known = batch.stream, batch.known, now, place, batch.queries, sink, *more
-    return RowsTask(*known, thinned=thinned, malformed_sink=batch.malformed_sink, hands_on=batch.hands_on)
+    return RowsTask(*known, malformed_sink=batch.malformed_sink, hands_on=batch.hands_on)
 
 
 def ingest_here(batch: Arrived, rows: pa.Table, place: WriteTarget, now: int) -> Ingested:

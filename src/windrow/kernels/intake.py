@@ -135,12 +135,10 @@ class Judged:
 
 
 class Intake:
-    """Judges the batches of one stream. It has no state of its own: `Known` goes in and comes out. Where it
-    does not see all rows, it cannot tell which one of the batch is wrong.
-    """
+    """Judges the batches of one stream. It has no state of its own: `Known` goes in and comes out."""
 
-    def __init__(self, stream: Stream, *, sees_all: bool = True) -> None:
-        self.stream, self.sees_all = stream, sees_all
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
         rule = stream.progress
         self.mark = compile_expression(rule.mark) if rule.mark is not None else None
         self.when = compile_expression(rule.when) if rule.when is not None else None
@@ -239,8 +237,11 @@ class Intake:
         stray = moments.is_null() & rows[self.stream.wattr].is_not_null()
         if stray.any():
             raise off_grid(self.stream, rows[self.stream.wattr].filter(stray)[0])
-        row = (moments.is_null().arg_max() or 0) + 1
-        raise self.no_moment(f"row {row} of the batch" if self.sees_all else "a row of the batch")
+        row = rows.row(moments.is_null().arg_max() or 0, named=True)
+        told = [
+            f"{name} {str(row[name])[:40]}" for name in self.stream.schema.names if name != self.stream.wattr
+        ]
+        raise self.no_moment(f"the row with {', '.join(told[:4])}" if told else "a row")
 
     def no_moment(self, who: str) -> DataError:
         """A row without a windowing attribute is in no window, and must not vanish silently."""

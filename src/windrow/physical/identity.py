@@ -23,7 +23,7 @@ from windrow.kernels.relational.durable_names import kind_of, parts_of
 from windrow.kernels.relational.implementations import placed
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
-from windrow.physical.planner import Drops, PhysicalPlan
+from windrow.physical.planner import PhysicalPlan
 from windrow.physical.sharing import Sharing
 from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit, Unit
 
@@ -52,16 +52,17 @@ class RecordedPlan:
     changed: str = ""
     #: what the query has in common with others
     sharing: Sharing = field(default_factory=Sharing)
-    #: where shedding drops its rows, and why not before; None if it never does
-    drops: tuple[str, str] | None = None
+    #: where shedding drops its rows; empty if it never does
+    drops: str = ""
     format: int = FORMAT
 
     @classmethod
     def of(cls, plan: PhysicalPlan, unit: Unit) -> RecordedPlan:
         """A plan, as it runs in this unit."""
-        text, dropped = canonical_text(plan.emit), Drops.of(unit)
-        drops = None if dropped is None else (dropped.place, dropped.reason)
-        return cls(text, identities(unit), plan.fired, plan.considered, plan.changed, plan.sharing, drops)
+        text = canonical_text(plan.emit)
+        return cls(
+            text, identities(unit), plan.fired, plan.considered, plan.changed, plan.sharing, plan.drops
+        )
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest."""
@@ -73,7 +74,7 @@ class RecordedPlan:
             "considered": [[each.name, each.cost, each.chosen] for each in self.considered],
             **({"changed": self.changed} if self.changed else {}),
             **({"sharing": known} if (known := self.sharing.to_json()) else {}),
-            **({"drops": list(self.drops)} if self.drops is not None else {}),
+            **({"drops": self.drops} if self.drops else {}),
         }
 
     @classmethod
@@ -86,7 +87,7 @@ class RecordedPlan:
             tuple(Alternative(name, cost, chosen) for name, cost, chosen in stored["considered"]),
             stored.get("changed", ""),
             Sharing.from_json(stored.get("sharing", {})),
-            (drops[0], drops[1]) if (drops := stored.get("drops")) else None,
+            stored.get("drops", ""),
             stored["format"],
         )
 

@@ -44,12 +44,9 @@ from windrow.windows.punctuation import NoPolicy, Ordered, Slack
 if TYPE_CHECKING:
     from windrow.kernels.panes.program import PaneProgram
     from windrow.kernels.shared.shared_state import PaneGrid, SharedState
-    from windrow.physical.units import Unit
     from windrow.windows.domain import Instant
 
 BEGIN, MOMENT, COUNT, GREATEST, IS_SHED = "__begin", "__t", "__rows", "__greatest", "__shed"
-#: the moment of a row that is dropped before workers see it, NULL for all others
-DROPPED = "__dropped"
 #: stand for the panes of rows that no query needs, and of those that are none
 SHED, NO_ROW = -(2**63) + 1, -(2**63) + 2
 #: more grids than these are replaced by their common divisor
@@ -148,30 +145,10 @@ def why_from_rows(program: PaneProgram) -> str | None:
 
 def _is_simple(stream: Stream) -> bool:
     """Whether progress follows from the greatest value of each batch, and late rows are forgotten."""
-    return follows_greatest(stream) and stream.late is Late.DROP
-
-
-def follows_greatest(stream: Stream) -> bool:
-    """Whether the stream's progress follows from the greatest value of each batch."""
     rule = stream.progress
     simple = isinstance(rule.policy, NoPolicy | Ordered | Slack) and rule.mark is None and rule.per is None
     plain = stream.wattr in stream.schema and stream.domain.resolution is None
-    return simple and plain and not stream.also
-
-
-def why_in_workers(stream: Stream, units: Iterable[Unit]) -> str | None:
-    """Why workers must see the rows of a stream that these read, needless ones too; None if Spark may drop
-    them. They must where more follows from rows than how many there are and how far they reach: where each
-    source has a progress of its own, where late rows count, where rows are numbered or kept.
-    """
-    if not follows_greatest(stream) or stream.late is Late.KEEP:
-        return f"progress and late rows of `{stream.name}` are judged row by row"
-    if stream.keep is not None:
-        return f"rows of `{stream.name}` are kept"
-    if any(unit.numbers_rows for unit in units):
-        return f"rows of `{stream.name}` are numbered as they come"
-    taken = {name.lower() for name in stream.schema.names} & {MOMENT, DROPPED}
-    return f"`{stream.name}` has a column `{min(taken)}`" if taken else None
+    return simple and plain and not stream.also and stream.late is Late.DROP
 
 
 def _states(

@@ -27,7 +27,7 @@ from windrow.errors import QueryError
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.optimizer.cost.statistics import Statistics
 from windrow.optimizer.optimizer import Candidate, by_preference, candidates
-from windrow.physical.native_sql import why_from_rows, why_in_workers
+from windrow.physical.native_sql import why_from_rows
 from windrow.physical.operators import PhysicalOperator, operators_of
 from windrow.physical.sharing import Sharing
 from windrow.physical.units import GeneralUnit, SlidingUnit, Unit, unit_of
@@ -44,33 +44,11 @@ from windrow.physical.units import GeneralUnit, SlidingUnit, Unit, unit_of
 __all__ = ["PhysicalOperator", "PhysicalPlan"]
 
 
-@dataclass(frozen=True)
-class Drops:
-    """Where rows are dropped that nobody needs: as Spark aggregates `panes`, in `spark` before they go to
-    workers, or by `workers`, and why not before."""
-
-    place: str
-    reason: str = ""
-
-    @classmethod
-    def of(cls, unit: Unit) -> Drops | None:
-        """Those of a query as it runs; None if no stream of it may be shed."""
-        sheddable = [stream for stream in unit.streams.values() if stream.sheddable]
-        if not sheddable:
-            return None
-        if isinstance(unit, SlidingUnit) and why_from_rows(unit.program) is None:
-            return cls("panes")
-        reasons = [why_in_workers(stream, [unit]) for stream in sheddable]
-        told = "; ".join(reason for reason in reasons if reason is not None)
-        return cls("workers", told) if told else cls("spark")
-
-    def __str__(self) -> str:
-        if self.place == "panes":
-            return "Shed rows are counted by Spark as it aggregates, in no pane."
-        where = "in Spark, before they go to workers"
-        if self.place == "workers":
-            where = f"after they came to workers: {self.reason}"
-        return f"Shed rows are dropped {where}."
+#: where rows are dropped that nobody needs
+DROPS = {
+    "panes": "Shed rows are counted by Spark as it aggregates, in no pane.",
+    "workers": "Shed rows are counted by workers, and nothing is computed from them.",
+}
 
 
 @dataclass(frozen=True)
@@ -107,9 +85,12 @@ class PhysicalPlan:
         return operators_of(self.unit, is_shared=bool(self.sharing.synopses))
 
     @cached_property
-    def drops(self) -> Drops | None:
-        """Where shedding drops its rows; None if none of its streams may be shed."""
-        return Drops.of(self.unit)
+    def drops(self) -> str:
+        """Where shedding drops its rows, one of `DROPS`; empty if none of its streams may be shed."""
+        if not any(stream.sheddable for stream in self.unit.streams.values()):
+            return ""
+        is_native = isinstance(self.unit, SlidingUnit) and why_from_rows(self.unit.program) is None
+        return "panes" if is_native else "workers"
 
     def walk(self) -> Iterator[PhysicalOperator]:
         """All operators, parents first."""

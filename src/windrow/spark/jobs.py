@@ -2,13 +2,7 @@
 
 *Ingest* scans the new rows once (once per native grouping), aggregates what Spark can, and ends in files.
 *Close* scans nothing: one task per shard moves state to the new clock. What comes back are reports.
-
-Rows that no query needs, dropped by Spark before they are sent to workers.
-
-All that such rows tell of a stream is how many they are and the greatest moment among them. Spark observes
-both as the rows pass, in the one reading that there is. Late rows, and rows without a moment, are not dropped
-here: they are judged as ever, by what was known before the batch. `why_in_workers` says where that is not
-enough.
+Everything that is counted stands in the reports of tasks: what fails and is tried again counts once.
 """
 
 from __future__ import annotations
@@ -39,9 +33,7 @@ from windrow.execution.local import (
 )
 from windrow.execution.malformed_rows import MALFORMED
 from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
-from windrow.kernels.intake import Observed
 from windrow.physical.native_sql import (
-    DROPPED,
     MOMENT,
     MOST_FEEDS,
     aggregation_sql,
@@ -50,11 +42,9 @@ from windrow.physical.native_sql import (
     promised_sql,
     quoted,
     together,
-    why_in_workers,
 )
 from windrow.spark.failures import job_failed
 from windrow.spark.sources.fit import Fitting
-from windrow.windows.progress import Batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,45 +52,6 @@ if TYPE_CHECKING:
     from windrow.execution.close import CloseTask
     from windrow.execution.delta_file import WriteTarget
     from windrow.physical.native_sql import Feed
-
-
-def drops_early(batch: Arrived) -> bool:
-    """Whether Spark may drop the needless rows of a batch; not if there are none."""
-    if not batch.shed or batch.archived or batch.known.per is not None:
-        return False
-    return why_in_workers(batch.stream, (query.unit for query in batch.queries)) is None
-
-
-def thinned(batch: Arrived) -> DataFrame:
-    """The rows of a batch that somebody needs, and the late ones; what is dropped is observed."""
-    columns = [quoted(name) for name in batch.stream.schema.names]
-    promised, shed = promised_sql(batch.known.progress.progress), shed_sql(batch.shed, MOMENT)
-    dropped = f"CASE WHEN {MOMENT} >= {promised} AND {shed} THEN {MOMENT} END AS {DROPPED}"
-    told = [MALFORMED] if batch.hands_on else []
-    rows = batch.frame.selectExpr(*columns, f"{moment_sql(batch.stream)} AS {MOMENT}", *told)
-    seen = rows.selectExpr(*columns, dropped, *told).observe(
-        _name(batch), F.expr(f"count({DROPPED})"), F.expr(f"max({DROPPED})")
-    )
-    plain = plain_names(batch.stream.schema)
-    sent = [f"{name} AS {sent}" for name, sent in zip(columns, plain, strict=True)] + told
-    needed: DataFrame = seen.filter(f"{DROPPED} IS NULL").selectExpr(*sent)
-    return needed
-
-
-def told_by_dropped(job: DataFrame, batch: Arrived) -> Ingested:
-    """What the dropped rows of a batch tell of its stream, after the job has run. It is asked of the job that
-    has run, not of an `Observation`: that waits for news which Spark may lose when it is busy.
-    """
-    seen = job._jdf.queryExecution().observedMetrics().apply(_name(batch))
-    count = int(seen.getLong(0))
-    if not count:
-        return Ingested(batch.stream.name)
-    greatest = Batch([int(seen.getLong(1))], only_mark=[False])
-    return Ingested(batch.stream.name, Observed(greatest, accepted=count), shed=count)
-
-
-def _name(batch: Arrived) -> str:
-    return f"windrow: dropped rows of {batch.stream.name}"
 
 
 #: streams whose few rows are fetched at the same time
@@ -190,10 +141,8 @@ def _ingested(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[
     for part in parts[1:]:
         job = job.union(part)
     names = [batch.stream.name for batch in batches]
-    dropped = [batch for batch in batches if drops_early(batch) and not _feeds(batch)]
     with _few_partitions(job, place.shards), job_failed(f"reading {_listed(names)}"):
-        reports = contents(job.toArrow(), DONE)
-        return [*reports, *(told_by_dropped(job, batch) for batch in dropped)]
+        return list(contents(job.toArrow(), DONE))
 
 
 def close(spark: SparkSession, tasks: Sequence[CloseTask]) -> list[Closed]:
@@ -258,17 +207,13 @@ def _feeds(batch: Arrived) -> list[Feed] | None:
 
 
 def _rows(batch: Arrived, place: WriteTarget, now: int) -> DataFrame:
-    """The rows themselves, without needless ones where Spark can drop them. Where queries ask for row
-    numbers, all in one task and in the source's order.
-    """
+    """The rows themselves; where queries ask for row numbers, all in one task and in the source's order."""
     stream, frame = batch.stream, batch.frame
     if batch.numbers_rows:
         if not batch.order_key:
             raise _no_order(stream.name)
         frame = frame.coalesce(1).sortWithinPartitions(*map(quoted, batch.order_key))
-    early = drops_early(batch)
-    rows = thinned(batch) if early else _columns(batch, frame)
-    ingested: DataFrame = rows.mapInArrow(rows_task(batch, place, now, thinned=early), SCHEMA)
+    ingested: DataFrame = _columns(batch, frame).mapInArrow(rows_task(batch, place, now), SCHEMA)
     return ingested
 
 

@@ -1,4 +1,4 @@
-"""Spark drops needless rows before workers see them: everything that is told of a batch stays the same."""
+"""Rows that no query needs, on Spark: what is told of a batch is what the engine tells without it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from windrow.execution.local import HereJobs
 from windrow.kernels.intake import Intake, Observed
 from windrow.session import Windrow
 from windrow.spark import jobs
-from windrow.spark.jobs import drops_early
 from windrow.state.chunk import open_chunk
 
 if TYPE_CHECKING:
@@ -110,7 +109,6 @@ def test_batches_tell_the_same(spark: SparkSession, tmp_path: Path, kind: str, p
             rows = table(count, 0, 320)
             frame = spark.createDataFrame(rows).repartition(chance.randint(1, 3))
             mine = replace(batch, frame=frame, shed=some_intervals(chance, step))
-            assert drops_early(mine)
             found = told(jobs.ingest([mine], place, now), mine, place)
             assert found == told(HereJobs().ingest([replace(mine, frame=rows)], place, now), mine, place)
             counted += found[3]
@@ -135,12 +133,11 @@ def first_batch(spark: SparkSession, folder: Path, policy: str = "") -> Iterator
 
 def test_a_row_without_a_moment_is_refused_as_ever(spark: SparkSession, tmp_path: Path):
     with first_batch(spark, tmp_path, "SLACK 3") as (batch, place, now):
-        rows = table_of([(1, 1, 15), (1, 1, 16), (1, 1, None), (1, 1, 45)])
+        rows = table_of([(1, 1, 15), (1, 1, 16), (1, 7, None), (1, 1, 45)])
         mine = replace(batch, frame=spark.createDataFrame(rows), shed=((10, 20), (30, 40)))
         refusals = [report.refusal for report in jobs.ingest([mine], place, now) if report.refusal]
         assert [(type(each), each.code) for each in refusals] == [(DataError, "null-wattr")]
-        # of the rows before it some are gone, so it has no number
-        assert "a row of the batch has no `t`" in refusals[0].message
+        assert "the row with k 1, v 7 has no `t`" in refusals[0].message
 
 
 def _fails_at_first(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -175,32 +172,22 @@ def disordered(seed: int, count: int = 7) -> list[list[tuple[int, int, int]]]:
     return found
 
 
-#: which streams' needless rows Spark may drop
-CASES = [
-    ("WATTR t SLACK 3 SHEDDABLE", True),
-    ("WATTR t ORDERED SHEDDABLE", True),
-    ("WATTR t SLACK 2 ROWS SHEDDABLE", False),
-    ("WATTR t ORDERED PER k SHEDDABLE", False),
-    ("WATTR t SLACK 3 LATE KEEP SHEDDABLE", False),
-    ("WATTR t SLACK 3 KEEP 50 SHEDDABLE", False),
-]
+POLICIES = ["SLACK 3", "ORDERED", "SLACK 2 ROWS", "ORDERED PER k", "SLACK 3 LATE KEEP", "SLACK 3 KEEP 50"]
 
 
 @pytest.mark.part(3)
-@pytest.mark.parametrize(("options", "early"), CASES, ids=[options for options, _ in CASES])
-def test_engines_tell_the_same(spark: SparkSession, tmp_path: Path, options: str, early: bool):
+@pytest.mark.parametrize("policy", POLICIES)
+def test_engines_tell_the_same(spark: SparkSession, tmp_path: Path, policy: str):
     """One on Spark, and one that drops every row in Python."""
-    script = disordered(len(options), 9)
+    script = disordered(len(policy), 9)
     w, here = Windrow(spark, tmp_path / "spark"), Driven(tmp_path / "here")
-    given: list[Any] = []
     for each in (w, here):
         engine: Any = each._engine
         engine.shedding, engine.now = replace(engine.shedding, seed=5), lambda: 0
-        each.sql(f"CREATE STREAM s ({COLUMNS}) {options}")
+        each.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t {policy} SHEDDABLE")
         each.query("median", MEDIAN, max_gap=6)
         each.shed(1.0)
     on_spark: Any = w._engine
-    on_spark.jobs.ingest = pieces(w, given)
     for batch in script:
         on_spark.epoch([Arrival("s", spark.createDataFrame(table_of(batch)).repartition(2))])
         here.push(*batch)
@@ -212,27 +199,21 @@ def test_engines_tell_the_same(spark: SparkSession, tmp_path: Path, options: str
     assert Counter(rows_of(w.queries["median"].results())) == Counter(here.rows("median"))
     assert w.queries["median"].gaps.equals(here.queries["median"].gaps)
     assert w.streams["s"].progress.shed
-    assert any(drops_early(batch) for (batch,), *_ in given) == early
-    told = " ".join(" ".join(w.queries["median"].explain().runs).split())
-    assert ("Shed rows are dropped in Spark, before they go to workers." in told) == early
-    assert ("Shed rows are dropped after they came to workers: " in told) != early
     w.close()
 
 
 def test_archives_have_needless_rows_too(spark: SparkSession, tmp_path: Path):
-    given: list[Any] = []
     with Windrow(spark, tmp_path) as w:
         w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t SLACK 3 SHEDDABLE")
         w.query("median", MEDIAN, max_gap=6)
         w.sql("CREATE ARCHIVE a ON s KEY k KEEP 1000")
         w.shed(1.0)
         engine: Any = w._engine
-        engine.jobs.ingest = pieces(w, given)
         for n in range(3):
             rows = [(0, t, t) for t in range(80 * n, 80 * n + 80)]
             engine.epoch([Arrival("s", spark.createDataFrame(table_of(rows)))])
         assert w.streams["s"].progress.shed
-        assert not any(drops_early(batch) for (batch,), *_ in given)
+        assert len(w.archives["a"]) == 240
 
 
 def test_both_streams_of_a_join(spark: SparkSession, tmp_path: Path):
@@ -302,16 +283,12 @@ def test_rows_of_a_source_are_dropped_too(spark: SparkSession, tmp_path: Path):
         pq.write_table(table_of(rows), path)
         os.utime(path, (number, number))
     url = f"files://{tmp_path}/in/*.parquet?files_per_batch=1"
-    given: list[Any] = []
     with Windrow(spark, tmp_path / "state") as w:
         w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t ORDERED SHEDDABLE FROM '{url}'")
         w.query("median", MEDIAN, max_gap=6)
         w.shed(1.0)
-        engine: Any = w._engine
-        engine.jobs.ingest = pieces(w, given)
         w.run(once=True, flush=True)
         progress, gaps = w.streams["s"].progress, w.queries["median"].gaps.to_pylist()
-        assert any(drops_early(batch) for (batch,), *_ in given)
         assert progress.accepted == 270
         assert progress.shed
         lost = {end for gap in gaps for end in range(gap["first"], gap["last"] + 1, 10)}
