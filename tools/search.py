@@ -5,8 +5,9 @@
     python tools/search.py --minutes 60 --resume         go on where the last search ended
 
 A pass gives each test 300 examples and each test of random plans and random lives (marked `deep`) 2,000; the
-cases of a parametrised test share them. The deep tests come first. What was tried stands in a record to which
-every search adds, so that a pass can be done in pieces; without `--resume` it begins anew.
+cases of a parametrised test share them. The deep tests come first. What was tried stands in
+`tests/searched.json`, to which every search adds, so that a pass can be done in pieces and on many machines;
+without `--resume` it begins anew. Whoever searched commits the file.
 What fails is printed with the example found, to be mended and pinned by a test of its own: CI tries the same
 examples every time and finds nothing new.
 """
@@ -24,40 +25,68 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RECORD = ROOT / ".hypothesis" / "search.jsonl"
+#: the examples of each test function that were tried and held, "all" where there are no more
+TALLY = ROOT / "tests" / "searched.json"
+ALL = "all"
 SELECTED = "(property or deep) and not jvm"
 
 
 def main() -> int:
     """0 if nothing was found, 1 otherwise."""
     asked = arguments()
-    if not asked.resume:
-        asked.record.unlink(missing_ok=True)
-    asked.record.parent.mkdir(exist_ok=True)
-    asked.record.touch()
     with ProcessPoolExecutor(1) as pool:  # what is imported to look at the tests goes with the process
         tests = pool.submit(property_tests, asked.paths).result()
-    for test in tests.values():
+    tally = json.loads(TALLY.read_text(encoding="utf-8")) if asked.resume and TALLY.exists() else {}
+    for name, test in tests.items():
         test.target = asked.deep if test.deep else asked.examples
-    add_up(tests, lines_of(asked.record))
+        known = tally.get(name, 0)
+        test.before, test.exhausted_before = (0, True) if known == ALL else (known, False)
+    with TemporaryDirectory() as folder:
+        record = Path(folder) / "search.jsonl"
+        record.touch()
+        add_up(tests, [])
+        search(tests, record, asked, tally)
+        return tell(tests, lines_of(record))
+
+
+def search(
+    tests: dict[str, Searched], record: Path, asked: argparse.Namespace, tally: dict[str, Any]
+) -> None:
+    """Piece after piece, until the time is over or every test has had its examples."""
+    one_by_one = Lock()
+
+    def try_and_keep(piece: Piece) -> None:
+        try_piece(piece, record, ends)
+        with one_by_one:
+            add_up(tests, lines_of(record))
+            keep(tests, tally)
+
     ends = time.monotonic() + asked.minutes * 60
-    before = len(lines_of(asked.record))
     given_up: set[str] = set()  # what fails is mended before it is searched again
     while time.monotonic() < ends and (pieces := next_pieces(tests, given_up, asked.piece)):
         lacked = {name: (test.lacks, test.failures) for name, test in tests.items()}
         with ThreadPoolExecutor(asked.processes) as pool:
-            list(pool.map(lambda piece: try_piece(piece, asked.record, ends), pieces))
-        add_up(tests, lines_of(asked.record))
+            list(pool.map(try_and_keep, pieces))
         for name in (name for piece in pieces for name in piece.tests):
             test, (lacks, failures) = tests[name], lacked[name]
             if test.lacks == lacks or test.failures > failures:
                 given_up.add(name)
-    return tell(tests, lines_of(asked.record)[before:])
+
+
+def keep(tests: dict[str, Searched], tally: dict[str, Any]) -> None:
+    """What was tried so far; of a test that fails, nothing: it is searched anew when it is mended."""
+    for name, test in tests.items():
+        tally.pop(name, None)
+        if not test.failures and (test.exhausted or test.examples):
+            tally[name] = ALL if test.exhausted else test.examples
+    TALLY.write_text(json.dumps(dict(sorted(tally.items())), indent=1) + "\n", encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -69,8 +98,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--deep", type=int, default=2000, help="for each test of random plans and lives")
     parser.add_argument("--piece", type=int, default=200, help="for each test, at a time")
     parser.add_argument("--processes", type=int, default=1, help="files searched at the same time")
-    parser.add_argument("--record", type=Path, default=RECORD, help="the file to which every search adds")
-    parser.add_argument("--resume", action="store_true", help="what the record has is not tried again")
+    parser.add_argument("--resume", action="store_true", help="what was searched is not searched again")
     return parser.parse_args()
 
 
@@ -86,6 +114,9 @@ class Searched:
     failures: int = 0
     #: whether it has no examples, or no more than were tried
     exhausted: bool = False
+    #: the same, by earlier searches
+    before: int = 0
+    exhausted_before: bool = False
 
     @property
     def lacks(self) -> int:
@@ -127,7 +158,7 @@ def function_of(test: str) -> str:
 
 
 def lines_of(record: Path) -> list[dict[str, Any]]:
-    """What a record has: a line for each case of each piece."""
+    """What was tried now: a line for each case of each piece."""
     return [json.loads(line) for line in record.read_text(encoding="utf-8").split("\n") if line]
 
 
@@ -135,7 +166,8 @@ def add_up(tests: dict[str, Searched], lines: list[dict[str, Any]]) -> None:
     """Count what was tried."""
     open_cases: dict[str, set[str]] = {}
     for test in tests.values():
-        test.examples, test.seconds, test.failures, test.exhausted = 0, 0.0, 0, False
+        test.examples, test.exhausted = test.before, test.exhausted_before
+        test.seconds, test.failures = 0.0, 0
     for line in lines:
         name = function_of(line["test"])
         if name not in tests:

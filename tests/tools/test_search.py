@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
-from tools.search import Piece, Searched, add_up, next_pieces
+import pytest
+
+from tools import search
+from tools.search import Piece, Searched, add_up, keep, next_pieces
 
 
 def line(test: str, examples: int, *, exhausted: bool = False, failed: str | None = None) -> dict[str, Any]:
@@ -25,6 +30,21 @@ def test_what_has_no_more_examples_lacks_none() -> None:
     assert tests["t.py::few"].lacks == 144
     add_up(tests, [line("t.py::few[a]", 3, exhausted=True), line("t.py::few[b]", 0, exhausted=True)])
     assert tests["t.py::few"].lacks == 0
+
+
+def test_what_holds_is_kept_for_later_searches_and_what_fails_is_searched_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "TALLY", tmp_path / "searched.json")
+    tests = {
+        name: Searched(deep=False, cases=1, target=300, before=before, exhausted_before=before == 0)
+        for name, before in [("t.py::few", 0), ("t.py::holds", 100), ("t.py::fails", 200), ("t.py::new", 5)]
+    }
+    add_up(tests, [line("t.py::holds", 50), line("t.py::fails", 9, failed="wrong")])
+    keep(tests, {"t.py::fails": 200, "u.py::elsewhere": 300})
+    known = json.loads((tmp_path / "searched.json").read_text())
+    assert known == {"t.py::few": "all", "t.py::holds": 150, "t.py::new": 5, "u.py::elsewhere": 300}
+    assert tests["t.py::holds"].lacks == 150
 
 
 def test_deep_tests_come_first_and_a_piece_has_tests_of_one_file() -> None:
