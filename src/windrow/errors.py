@@ -143,6 +143,22 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     return None
 
 
+def one_letter_off(name: str, known: Iterable[str]) -> str | None:
+    """A hint that names the known names that differ from `name` in one letter, but not in the first: short
+    names are less alike than `nearest` asks for.
+
+    >>> one_letter_off("SUN", ["sin", "sum", "sqrt", "min"])
+    'did you mean `sin` or `sum`?'
+    """
+    word = name.lower()
+    close = [
+        f"`{each}`"
+        for each in sorted(set(known))
+        if len(each) == len(word) and each[0] == word[0] and sum(map(str.__ne__, each, word)) == 1
+    ]
+    return f"did you mean {' or '.join(close)}?" if close else None
+
+
 def to_install(extra: str) -> str:
     """The command that installs an extra of Windrow for this Python, whose pip may not be that on the PATH.
 

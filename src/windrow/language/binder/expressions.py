@@ -13,7 +13,7 @@ from windrow.algebra.expressions import Cast, Expression, WindowBound
 from windrow.algebra.functions import call, catalogue, lookup
 from windrow.algebra.functions.coercion import cast
 from windrow.algebra.types import BOOLEAN, STRING, Kind
-from windrow.errors import QueryError, nearest
+from windrow.errors import QueryError, nearest, one_letter_off
 from windrow.language import syntax
 from windrow.language.binder.constants import literal, suffixed, written_type
 from windrow.language.binder.names import describe
@@ -178,7 +178,8 @@ def _check_known(node: syntax.Apply) -> None:
     except QueryError as error:
         functions = [name for each in catalogue() for name in (each.name, *each.aliases)]
         known = [*functions, *map(str.lower, aggregates.names())]
-        close = _elsewhere(node) or nearest(node.function, known, cutoff=_ALIKE) or _NO_SUCH
+        close = _elsewhere(node) or nearest(node.function, known, cutoff=_ALIKE)
+        close = close or one_letter_off(node.function, known) or _NO_SUCH
         refuse(node, error.message, error.code, close)
 
 
