@@ -16,9 +16,12 @@ import httpx
 import pyarrow as pa
 import pytest
 from tests.server.world import Server, events, serving
+from tests.support.patience import wait_until
 
-from windrow.errors import StateError
+from windrow.engine.views import Query
+from windrow.errors import QueryError, StateError
 from windrow.server.answers import AnswerLog, LoggedSink, ReadPosition
+from windrow.server.events import Feeds
 from windrow.server.service import ClientLimits
 from windrow.sinks import Delivery
 
@@ -135,6 +138,53 @@ def test_a_dropped_query_ends_its_events(server: Server) -> None:
         server.http.delete("/api/queries/sums").raise_for_status()
         assert next(stream)["event"] == "end"
         assert list(stream) == []
+
+
+def test_a_query_that_is_dropped_while_it_is_looked_at_stops_nobodys_events(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, gone = Query.id.fget, []  # type: ignore[attr-defined]
+
+    def id_(query: Query) -> str:
+        if not gone:
+            gone.append(query.name)
+            raise QueryError(f"no query `{query.name}`")
+        found: str = plain(query)
+        return found
+
+    with server.http.stream("GET", "/api/queries/sums/events") as response:
+        stream = events(response)
+        next(stream)
+        monkeypatch.setattr(Query, "id", property(id_))
+        wait_until(lambda: bool(gone))
+        assert next(stream)["event"] == "end"  # as if it were gone
+    with server.http.stream("GET", "/api/queries/sums/events") as response:
+        stream = events(response)
+        next(stream)
+        _push(server, 0)
+        _push(server, 2)
+        assert next(stream)["event"] == "answers"
+
+
+def test_reading_for_those_who_follow_goes_on_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain, failed = Feeds.keep_reading, []
+
+    async def keep_reading(feeds: Feeds) -> None:
+        if not failed:
+            failed.append(True)
+            raise ValueError("once")
+        await plain(feeds)
+
+    monkeypatch.setattr(Feeds, "keep_reading", keep_reading)
+    with serving() as server, server.http.stream("GET", "/api/queries/sums/events") as response:
+        stream = events(response)
+        next(stream)
+        _push(server, 0)
+        _push(server, 2)
+        assert next(stream)["event"] == "answers"
+    assert "what clients follow is read again" in caplog.text
 
 
 def test_answers_are_read_once_for_all_who_follow(server: Server) -> None:

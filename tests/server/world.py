@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 import pyarrow as pa
+from tests.support.patience import PATIENCE
 
 from windrow.engine.engine import Arrival, WatermarkAdvance
 from windrow.engine.output.outbox import rows_schema
@@ -133,9 +134,12 @@ def serving(
 def events(response: httpx.Response, most: int = 1000) -> Iterator[dict[str, Any]]:
     """The events of a stream as they come: id, event, data."""
     found: dict[str, Any] = {}
+    until = time.monotonic() + PATIENCE
     for line in response.iter_lines():
+        assert time.monotonic() < until, "nothing but signs of life comes"
         if not line:
             if "data" in found:
+                until = time.monotonic() + PATIENCE
                 yield {**found, "data": json.loads(found["data"])}
                 most -= 1
                 if not most:

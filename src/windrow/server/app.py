@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
@@ -184,7 +184,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         feeds.belong_to(asyncio.get_running_loop())
-        tasks = [asyncio.create_task(each) for each in (feeds.keep_looking(), feeds.keep_reading())]
+        tasks = [asyncio.create_task(_unending(each)) for each in (feeds.keep_looking, feeds.keep_reading)]
         yield
         for task in tasks:
             task.cancel()
@@ -207,6 +207,16 @@ def create_app(
     _add_rows(app, service)
     _add_page(app, pages, known)
     return Guard(app, service.limits, known, hosts, pages.login, feeds.close)
+
+
+async def _unending(work: Callable[[], Awaitable[None]]) -> None:
+    """What all clients wait for goes on, whatever happens once."""
+    while True:
+        try:
+            await work()
+        except Exception:  # noqa: BLE001  nobody is there to be told: it is logged, and tried again
+            _log.exception("what clients follow is read again")
+            await asyncio.sleep(1)
 
 
 # ------------------------------------------------------------ errors

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
+from windrow.errors import WindrowError
 from windrow.server.answers import Part, ReadPosition
 from windrow.server.formats import as_json, as_json_rows, columns_of
 from windrow.server.watch import steady
 
 if TYPE_CHECKING:
-    from windrow.engine.views import Query
     from windrow.server.access import Receive, Scope, Send
     from windrow.server.service import Service
 
@@ -203,16 +203,24 @@ class Feeds:
         while True:
             heard, began, worked = self.answers.count, time.monotonic(), time.thread_time()
             fresh = {self._fresh.pop() for _ in range(len(self._fresh))}  # others may be added meanwhile
-            queries = steady(lambda: dict(self._service.windrow.queries))
+            ids = self._ids()
             for tail in list(self._tails.values()):
                 if tail.name in fresh:
                     await self._read(tail)
-                if (found := queries.get(tail.name)) is None or found.id != tail.id:
+                if ids.get(tail.name) != tail.id:
                     self._end(tail)
             # those who were woken send now; as long as that takes, and some times as long, nobody is woken
             while (passed := time.monotonic() - began) < _rest(time.thread_time() - worked):
                 await asyncio.sleep(_rest(time.thread_time() - worked) - passed)
             await self.answers.wait(heard, _IDLE)
+
+    def _ids(self) -> dict[str, str]:
+        """The queries that are there, each with its id. One that is dropped in this moment is not."""
+        found = {}
+        for name, query in steady(lambda: dict(self._service.windrow.queries)).items():
+            with suppress(WindrowError):
+                found[name] = query.id
+        return found
 
     async def _read(self, tail: Tail) -> None:
         try:
@@ -241,15 +249,15 @@ class Feeds:
             del self._tails[tail.name, tail.most]
         tail.end(error)
 
-    async def _follow(self, query: Query, most: int = 0) -> tuple[Tail, ReadPosition]:
+    async def _follow(self, name: str, id_: str, most: int = 0) -> tuple[Tail, ReadPosition]:
         """The tail of a query, until `_leave`; and the place of who has everything."""
-        last = await asyncio.to_thread(self._service.answers.last, query.name)
-        tail = self._tails.get((query.name, most))
-        if tail is None or tail.id != query.id:
+        last = await asyncio.to_thread(self._service.answers.last, name)
+        tail = self._tails.get((name, most))
+        if tail is None or tail.id != id_:
             if tail is not None:
                 self._end(tail)
-            tail = self._tails[query.name, most] = Tail(query.name, query.id, last, most)
-            self._fresh.add(query.name)  # what came since `last` was read
+            tail = self._tails[name, most] = Tail(name, id_, last, most)
+            self._fresh.add(name)  # what came since `last` was read
             self.answers.strike()
         tail.followers += 1
         return tail, last
@@ -284,7 +292,7 @@ class Feeds:
         """The answers of one query after a place; without one, those to come."""
         query = self._service.query(name)
         columns = columns_of(query.columns)
-        tail, last = await self._follow(query)
+        tail, last = await self._follow(query.name, query.id)
         try:
             place = after if after is not None else last
             opened = {"query": tail.name, "columns": columns, "after": str(place)}
@@ -320,9 +328,9 @@ class Feeds:
                 if self._look != shown:
                     shown = self._look
                     yield shown
-                for name, query in steady(lambda: dict(service.windrow.queries)).items():
+                for name, id_ in self._ids().items():
                     if name not in tails:
-                        tails[name], last = await self._follow(query, _PAGE_ROWS)
+                        tails[name], last = await self._follow(name, id_, _PAGE_ROWS)
                         places.setdefault(name, ReadPosition(after.commit) if after is not None else last)
                     text = b"?"
                     while text:
