@@ -9,7 +9,9 @@ READY := $(VENV)/.ready
 STAMP := $(VENV)/.installed
 UV := uv==0.13.7
 # Two workers; tests of one file stay together, and so do all that share the one Spark session.
-PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# A test that hangs ends its worker, with what its threads were at.
+PYTEST := $(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
+  -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 
 # What is imported is compiled once, whatever the environment says: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
