@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import windrow
 
 ROOT = Path(windrow.__file__).parent
@@ -54,6 +56,7 @@ def calls(tree: ast.Module) -> Iterator[ast.Call]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
+@pytest.mark.thorough
 def test_pickles_are_read_in_one_place() -> None:
     found = [
         (path, name)

@@ -22,6 +22,7 @@ def folder() -> Iterator[Path]:
 ROWS = Rows(per_update=60, span=12, keys=10, width=4, seed=5)
 
 
+@pytest.mark.thorough
 def test_all_layouts_find_the_same(folder: Path) -> None:
     for rows in (ROWS, Rows(60, 12, 10, 4, 5, is_fluctuating=True)):
         found = {

@@ -84,6 +84,7 @@ def test_a_stream_of_spark_that_takes_too_long_is_stopped(spark: SparkSession, t
     assert not spark.streams.active
 
 
+@pytest.mark.thorough
 def test_a_stream_of_spark_that_fails_is_left(spark: SparkSession, tmp_path: Path) -> None:
     setting = Setting(tmp_path / "data", tmp_path / "scratch", 1, given_spark=spark)
     rows = readings(setting.data, rows=20, keys=5, seconds=100, rows_per_file=10)

@@ -53,6 +53,7 @@ def test_the_kernel_is_run_pane_by_pane() -> None:
     assert run_panes(query("COUNT(*)", 4), panes).answer == 12
 
 
+@pytest.mark.thorough
 def test_both_benchmarks_run_in_small(tmp_path: Path) -> None:
     setting = Setting(data=tmp_path, scratch=tmp_path / "scratch", rounds=1)
     options = frequent.Options(window=400, sub_windows=(20, 100), lists=(1, 3, 7), sources=50, starts=1)

@@ -39,6 +39,7 @@ _SHORT = tuple(
 )
 
 
+@pytest.mark.thorough
 def test_orders_answer_as_the_oracle_does() -> None:
     batches = rows(_SHORT, 16).batches(0, 4, 4)
     orders = list(orders_tried(_SHORT).values())
@@ -49,7 +50,7 @@ def test_orders_answer_as_the_oracle_does() -> None:
         assert by_steps(plan(join(order)), batches, how) == expected
 
 
-@pytest.mark.part(2)
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("interval", [2, 7])
 def test_algorithms_answer_as_the_oracle_does(interval: int) -> None:

@@ -11,7 +11,7 @@ from windrow.archive.snapshot import SNAPSHOT, UNDOING
 WORK = RealWork(subwindows=4, seconds=0.2, periodic=2, per_second=4.0, rows=50, lasting=1.0)
 
 
-@pytest.mark.part(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "policy", [SERIAL, SNAPSHOT, FIXED_ORDER, TIME_TO_UPDATE, UNDOING], ids=lambda policy: policy.name
 )

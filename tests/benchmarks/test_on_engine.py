@@ -32,6 +32,7 @@ def test_every_question_has_rows_and_answers(name: str) -> None:
         assert answers.collect()["n"].sum() > 0
 
 
+@pytest.mark.thorough
 def test_the_engine_gives_as_many_answers_as_the_kernels(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.benchmarks.reference import by_the_reference
@@ -30,6 +31,7 @@ def _answers(outcome: Outcome) -> list[tuple[int, ...]]:
     return sorted(outcome.answers.select("at", "k", "m").collect().rows())
 
 
+@pytest.mark.thorough
 def test_a_run_compares_every_way_at_every_shape(tmp_path: Path) -> None:
     small = {"rows_per_pane": (5, 10), "panes_per_window": (2, 3), "groups": (1, 40)}
     options = Options(rows=200, keys=2, rows_per_batch=100, **small)

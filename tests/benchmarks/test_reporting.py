@@ -101,6 +101,7 @@ def test_a_ratio_to_a_run_that_was_stopped_is_a_bound() -> None:
     assert target.cells[2:] == ("> 10.00×", "yes")
 
 
+@pytest.mark.thorough
 def test_a_plot_is_well_formed(tmp_path: Path) -> None:
     written = publish(report(), tmp_path / "out")
     assert [path.name for path in written] == ["demo.json", "demo.svg"]

@@ -18,7 +18,7 @@ _OPTIONS = Options(
 )
 
 
-@pytest.mark.part(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("figure", figures(_OPTIONS), ids=lambda figure: str(figure.name))
 def test_operators_answer_as_the_oracle_does(figure: object) -> None:
     assert hasattr(figure, "window")

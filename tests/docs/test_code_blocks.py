@@ -178,6 +178,7 @@ def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     _run(page, tmp_path, monkeypatch)
 
 
+@pytest.mark.part(5)
 @pytest.mark.jvm
 @pytest.mark.parametrize("page", _pages(with_engine=True))
 def test_page_on_spark(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

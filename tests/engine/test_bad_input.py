@@ -123,6 +123,7 @@ def test_bad_rows_of_a_csv_file(tmp_path: Path, spark: SparkSession, malformed: 
 WAYS = {"here": SUMS, "native": SUMS, "rows": "SELECT ISTREAM(k, v) FROM s [RANGE 30]"}
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("way", WAYS)
 def test_bad_rows_are_counted_and_go_to_a_sink(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, way: str
@@ -165,6 +166,7 @@ def test_bad_rows_are_counted_and_go_to_a_sink(
     assert not Counter(found) - expected
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("point", ["before-commit", "after-commit", "sink-after-rename", "sink-delivered"])
 def test_bad_rows_reach_their_sink_once_whatever_happens(tmp_path: Path, point: str) -> None:
     """Without Spark: rows come with the column that tells of those that are none."""

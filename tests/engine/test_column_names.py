@@ -58,7 +58,7 @@ def expected(text: str, declared: tuple[str, str]) -> list[Any]:
     return sorted(oracle(text, {"s": declared}, [("s", ROWS)]).elements())
 
 
-@pytest.mark.part(5)
+@pytest.mark.part(15)
 @pytest.mark.parametrize("names", NAMES, ids=["zeek", "quotes", "brackets"])
 @pytest.mark.parametrize("kind", [*WRITERS, "frame"])
 def test_columns_of_any_name(

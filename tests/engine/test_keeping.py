@@ -51,6 +51,7 @@ def batches(count: int, step: int = 3) -> list[list[Row]]:
     return [[(n % 4, n, n * step), (1, -n, max(n * step - 2, 0))] for n in range(count)]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("keep", ["KEEP 40", "KEEP 900", "KEEP 30 ROWS"])
 def test_all_that_has_to_be_kept_is_kept_in_few_files(tmp_path: Path, keep: str) -> None:
     w = Driven(tmp_path)
@@ -73,7 +74,7 @@ def test_all_that_has_to_be_kept_is_kept_in_few_files(tmp_path: Path, keep: str)
     w.close()
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize(
     ("keep", "tasks", "span"),
     [("KEEP 300", 1, 3), ("KEEP 200 ROWS", 1, 3), ("KEEP 300", 14, 1), ("KEEP 300", 14, 90)],

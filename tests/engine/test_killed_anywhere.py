@@ -193,7 +193,7 @@ def commits_of(folder: Path) -> int:
 KINDS = ("read", "push", "files", "kafka")
 
 
-@pytest.mark.part(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_at_random_moments_nothing_is_lost_or_doubled(
     kind: str, tmp_path: Path, cluster: Producer

@@ -52,7 +52,7 @@ def since(found: Counter[Any], first: int) -> Counter[Any]:
     return Counter({row: n for row, n in found.items() if row[0] >= first})
 
 
-@pytest.mark.part(30)
+@pytest.mark.part(60)
 @pytest.mark.parametrize("seed", range(60))
 def test_a_query_that_comes_later_answers_as_if_it_had_always_been_there(tmp_path: Path, seed: int) -> None:
     """From when it says it is complete, whatever runs before it, in random lives."""

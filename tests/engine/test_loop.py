@@ -404,7 +404,7 @@ def test_wherever_processes_die_nothing_is_lost_or_doubled(deaths: list[tuple[st
         lives.check()
 
 
-@pytest.mark.part(8)
+@pytest.mark.part(24)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("passage", [1, 4, 9, 14])
 def test_a_death_at_each_point(point: str, passage: int) -> None:

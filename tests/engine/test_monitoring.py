@@ -40,6 +40,7 @@ def instants(w: Driven, query: str) -> list[int]:
     return sorted({row[0] for row in w.rows(query)})
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("text", [RESTS, NESTED, ALL])
 def test_a_query_that_shares_nothing_is_refreshed_as_often_as_it_asks(tmp_path: Path, text: str) -> None:
     with Driven(tmp_path / "state") as w:
@@ -76,6 +77,7 @@ def test_rows_that_wait_too_long_are_taken_in_without_an_answer(
         assert w.rows("seldom") == [row for row in as_rows(world.oracle(RESTS, ROWS)) if row[0] in told]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("text", [COUNTS, RESTS])
 def test_a_restart_changes_nothing_about_when_refreshes_are_due(tmp_path: Path, text: str) -> None:
     told: dict[str, list[Any]] = {}
@@ -113,7 +115,7 @@ OVER_ROWS = (
 )
 
 
-@pytest.mark.part(16)
+@pytest.mark.part(32)
 @pytest.mark.parametrize("seed", range(32))
 def test_queries_over_several_streams_are_refreshed_as_often_as_they_ask(tmp_path: Path, seed: int) -> None:
     """In random lives, with late rows and gaps: answers are those of the oracle, as seldom as was asked."""
@@ -193,6 +195,7 @@ def test_those_whose_shards_have_no_rows_lately_do_not_tell_of_older_windows(tmp
             assert {row[0] for row in newest} <= {now + 5}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_under_overload_queries_of_all_kinds_wait_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -218,6 +221,7 @@ def test_under_overload_queries_of_all_kinds_wait_alike(
             assert w.queries[f"q{number}"].progress.late > 0
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize("first", ["a", "b"])
 def test_of_those_that_have_waited_alike_the_one_of_higher_priority_goes_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str

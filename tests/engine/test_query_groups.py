@@ -156,7 +156,7 @@ def random_queries(random: Random) -> dict[str, str]:
     return found
 
 
-@pytest.mark.part(10)
+@pytest.mark.part(40)
 @pytest.mark.parametrize("seed", range(40))
 def test_any_queries_at_once_are_each_by_itself(tmp_path: Path, seed: int) -> None:
     random = Random(seed)

@@ -124,6 +124,7 @@ def judged(history: History, level: str) -> dict[str, bool]:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("level", LEVELS)
 def test_what_a_loaded_engine_does_is_on_the_level_that_is_asked_for(tmp_path: Path, level: str) -> None:
     loaded = Loaded(tmp_path)

@@ -137,6 +137,7 @@ STAYING = [
 ]
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("text", STAYING)
 def test_results_that_stay(text: str) -> None:
     """Keys are strings: what tells rows apart is not all numbers."""
@@ -200,6 +201,7 @@ def shards_of(world: World) -> int:
     return History(LocalStore(world.state)).latest().shards
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize(("shards", "batches"), [(1, 1), (3, 3), (4, 4), (1, 5), (5, 7)])
 def test_queries_that_share_and_rows_that_wait(tmp_path: Path, shards: int, batches: int) -> None:
     world = World(tmp_path)

@@ -328,6 +328,7 @@ def test_answers_reach_a_broker_by_a_sink_with_references(
     assert REFERRED not in shown
 
 
+@pytest.mark.thorough
 def test_the_library_itself_tells_nobody(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -71,7 +71,7 @@ class Sliding:
             self.push()
 
 
-@pytest.mark.part(2)
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("isolation", ["LATEST", "WINDOW"])
 def test_every_read_is_the_window_of_the_commit_it_names(tmp_path: Path, isolation: str) -> None:

@@ -47,6 +47,7 @@ def w(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield engine
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("query", QUERIES)
 def test_spark_and_this_process_answer_as_the_oracle_does(w: Windrow, query: str) -> None:
     oracle = Harness(query, streams={"s": (COLUMNS, "WATTR t")})

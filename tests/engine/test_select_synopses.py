@@ -141,6 +141,7 @@ class Life:
         return "answered"
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_synopses_say_is_what_the_oracle_has(tmp_path: Path) -> None:
     answered: Counter[str] = Counter()
@@ -154,6 +155,7 @@ def test_what_synopses_say_is_what_the_oracle_has(tmp_path: Path) -> None:
     assert answered["window"] > answered["latest"], "none was answered about a window before"
 
 
+@pytest.mark.thorough
 def test_with_rows_too_the_answers_are_the_same(tmp_path: Path) -> None:
     life = Life(tmp_path, "KEEP 30")
     for kind, what in random_script(Random(9), 8, 3):

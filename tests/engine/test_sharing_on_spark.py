@@ -36,7 +36,7 @@ def workload(groupings: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-@pytest.mark.part(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("groupings", "few"),
     [(("k", "", "v % 5", "k, v % 2"), 20_000), (("k", ""), 0), (("k", "", "v % 5"), 0)],

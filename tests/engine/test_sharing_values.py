@@ -70,7 +70,7 @@ def valued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subtract_on_evict, "FEW", 3)
 
 
-@pytest.mark.part(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(100, 105))
 def test_queries_that_share_values_answer_as_each_would_by_itself(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -90,7 +90,7 @@ def test_queries_that_share_values_answer_as_each_would_by_itself(
     assert not refused, "all of them share"
 
 
-@pytest.mark.part(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(110, 113))
 def test_values_are_taken_along_by_queries_that_leave(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch

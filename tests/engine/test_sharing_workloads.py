@@ -315,6 +315,7 @@ def test_queries_that_share_answer_as_each_would_by_itself(tmp_path: Path, seed:
     assert found.answers
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("seed", [20, 21, 27])
 def test_queries_that_are_made_of_others_answer_as_each_would_by_itself(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -326,7 +327,7 @@ def test_queries_that_are_made_of_others_answer_as_each_would_by_itself(
     assert found.answers
 
 
-@pytest.mark.part(3)
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 13))
 def test_what_grows_too_large_is_kept_by_each_query_for_itself(

@@ -186,6 +186,7 @@ def test_many_queries(tmp_path_factory: Any, chosen: dict[str, bool], p: float, 
         assert w.streams["s"].progress.shed == 0
 
 
+@pytest.mark.thorough
 def test_p_may_change_at_any_time(tmp_path: Path):
     script = batches(3, count=15)
     w = connected(tmp_path, QUERIES, None)
@@ -471,6 +472,7 @@ def test_fixed_costs_are_no_reason_to_shed(tmp_path: Path):
     assert w.queries["tumbling"].progress.status == "running"
 
 
+@pytest.mark.thorough
 def test_where_epochs_are_long_anyway_a_burst_is_survived_and_forgotten(tmp_path: Path):
     """Fixed costs of three times the limit: no reason to shed before or after, nor to stay suspended."""
     queries, script = {"tumbling": QUERIES["tumbling"]}, paced(4, [2] * 5 + [90] * 25 + [2] * 60)

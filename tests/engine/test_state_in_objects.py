@@ -90,7 +90,7 @@ def routed(url: str, shards: int, crash_at: str = "") -> None:
         rescale(log, shards)
 
 
-@pytest.mark.part(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("point", "shards"), [("chunk-written:2", 2), ("manifest-linked:2", 3)])
 def test_killed_while_the_number_of_shards_changes(
     tmp_path: Path, new_store: Callable[[], ObjectStore], point: str, shards: int

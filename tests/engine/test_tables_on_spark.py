@@ -72,6 +72,7 @@ def test_a_change_of_the_file_is_for_rows_that_come_later(shop: Shop) -> None:
     assert shop.run(flush=True) == [(10, 2, "two"), (20, 2, "zwei"), (30, 1, "one")]
 
 
+@pytest.mark.thorough
 def test_what_is_wrong_with_the_file_is_told_and_nothing_is_lost(shop: Shop) -> None:
     shop.bids(0, (1, 0), (2, 10))
     assert shop.run() == [(0, 1, "one")]

@@ -37,6 +37,7 @@ def refusal(files: Files, spark: SparkSession, kind: type[WindrowError], code: s
     return refused.value
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize(
     ("point", "passage"), [("before-source-told", 1), ("before-commit", 5), ("after-commit", 5)]
 )
@@ -57,6 +58,7 @@ def test_files_that_were_read_may_go(tmp_path: Path, spark: SparkSession) -> Non
     files.check()
 
 
+@pytest.mark.thorough
 def test_a_file_that_no_commit_holds_may_still_be_mended(tmp_path: Path, spark: SparkSession) -> None:
     files = Files(tmp_path, BATCHES[:3])
     die(files, spark, "before-commit", 4)  # two registrations, a batch, and this one

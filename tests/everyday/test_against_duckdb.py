@@ -112,8 +112,8 @@ def test_at_every_instant_the_answer_is_that_of_a_database(name: str, data: st.D
         assert harness.relation(instant) == by_duckdb(query, held), instant
 
 
+@pytest.mark.part(9)
 @pytest.mark.cases
-@pytest.mark.part(3)
 @pytest.mark.parametrize("executor", ["kernels", "engine"])
 @pytest.mark.parametrize("name", QUERIES)
 @given(data=st.data())

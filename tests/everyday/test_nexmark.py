@@ -161,6 +161,7 @@ def _plain(value: Any) -> Any:
     return round(float(value), 6) if isinstance(value, Decimal | float) else value
 
 
+@pytest.mark.part(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_answer_is_that_of_duckdb(name: str) -> None:

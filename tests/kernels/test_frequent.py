@@ -181,6 +181,7 @@ def test_states_of_closed_sub_windows_add_up(rows: list[tuple[int, str]], k: int
     assert top.closed(top.closed(top.fold(parts))) == top.closed(top.fold(parts))
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("stacked", [True, False, None])
 def test_panes_that_are_over_keep_lists_only(stacked: bool | None) -> None:
     chance, k, panes, width = random.Random(1), 3, 8, 10

@@ -181,6 +181,7 @@ def test_quantiles_err_as_promised_on_any_shape(error: float, fraction: float) -
         assert abs(found - exact) <= error * abs(exact) * (1 + 1e-9) + 5e-324, shape
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("error", [0.05, 0.004])
 def test_frequencies_are_never_too_low_and_seldom_too_high(error: float) -> None:
     chance = np.random.default_rng(5)
@@ -248,7 +249,7 @@ def test_top_k_misses_no_more_than_its_share(rows: list[tuple[int, int]], capaci
 # ------------------------------------------------------------------ cuts and merges
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(12)
 @pytest.mark.parametrize("kind", SPECS)
 @pytest.mark.parametrize("stacked", [True, False])
 def test_the_cut_and_the_order_do_not_matter(kind: str, stacked: bool) -> None:

@@ -61,7 +61,7 @@ def lanes_of(name: str, values: list[float]) -> Lanes:
     return (np.nan_to_num(numbers, nan=7, posinf=99).astype(np.int64),)
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(12)
 @pytest.mark.parametrize("form", [dense, sparse])
 @pytest.mark.parametrize("name", COMBINERS)
 def test_every_form_of_every_combination_is_each_window_anew(form: Any, name: str) -> None:

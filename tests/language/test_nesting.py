@@ -79,6 +79,7 @@ def test_chains_are_read_up_to_the_limit(chain: str, calls: int) -> None:
     assert refused.value.code == "too-deep"
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("calls", [0, 800])
 @pytest.mark.parametrize(
     "text",

@@ -211,6 +211,7 @@ def test_tables_are_printed_after_the_streams() -> None:
     assert "FROM bids [NOW] AS b\nJOIN items AS i ON i.item = b.item" in print_query(plan)
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("word", ["AND", "OR"])
 @pytest.mark.parametrize("count", [2, 31, 32, 33, 34, 64, 65, 500, 1_000])
 def test_chains_of_conditions_return(word: str, count: int) -> None:

@@ -33,6 +33,7 @@ statistics = st.builds(
 )
 
 
+@pytest.mark.thorough
 def test_every_alternative_gives_the_oracles_changes_on_kernels() -> None:
     tried = []
 

@@ -136,7 +136,7 @@ def test_rules_make_a_difference_to_these_queries() -> None:
     assert {rule for name in QUERIES for rule in changing(name)} | rest == {rule for rule, _ in RULES}
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(18)
 @pytest.mark.parametrize("name", QUERIES)
 def test_without_a_rule_a_state_is_still_read_as_it_was_written(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -179,7 +179,7 @@ def _others(plan: Emit, removed: str) -> list[tuple[str, Emit]]:
     return alternatives.alternatives(plan, disabled=[removed])
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(8)
 @pytest.mark.parametrize("removed", [name for name, _ in alternatives.ALTERNATIVES])
 def test_without_the_alternative_that_was_taken_too(
     removed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

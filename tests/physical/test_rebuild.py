@@ -62,6 +62,7 @@ rows = st.lists(
 )
 
 
+@pytest.mark.part(4)
 @pytest.mark.parametrize("name", QUERIES)
 @settings(max_examples=examples(15, deep=True), suppress_health_check=list(HealthCheck), deadline=None)
 @given(rows, st.lists(st.integers(0, 25), min_size=1, max_size=3), st.integers(0, 5), st.integers(1, 4))

@@ -247,6 +247,7 @@ ATTACKS = [
 ]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
 def test_names_in_paths_get_in_nowhere(loopback: Server, attack: str) -> None:
     from urllib.parse import quote
@@ -347,7 +348,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.part(4)
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HEADERS)
 def test_headers_get_in_nowhere(loopback: Server, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINDROW_SECRET", "hunter2secret")
@@ -385,6 +386,7 @@ OUTSIDE = [
 ]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("attack", OUTSIDE, ids=range(len(OUTSIDE)))
 def test_who_may_read_reaches_nothing_outside(
     server: Server, attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -257,6 +257,7 @@ def test_who_follows_a_query_whose_answers_cannot_be_read_is_let_go(server: Serv
         assert [each["event"] for each in events(again, 2)] == ["open", "answers"]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_client_that_takes_nothing_holds_nobody_up(tmp_path: Path) -> None:
     with serving(tmp_path, limits=ClientLimits(follower_seconds=1.0)) as server:

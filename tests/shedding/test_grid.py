@@ -22,7 +22,7 @@ def test_next_to_nothing_is_lost_below_capacity(shape: Shape, load: float, one: 
     assert sum(lost) / len(lost) <= on_average
 
 
-@pytest.mark.part(3)
+@pytest.mark.part(12)
 @pytest.mark.parametrize("shape", SHORT, ids=lambda shape: shape.name)
 @pytest.mark.parametrize("times", [1.3, 3.0])
 def test_a_burst_ends_with_all_exact_soon(shape: Shape, times: float):
@@ -51,6 +51,7 @@ def test_a_long_trigger_recovers_within_a_few_epochs(seed: int):
     assert seen.exact <= 50
 
 
+@pytest.mark.part(5)
 @pytest.mark.parametrize("shape", SHORT, ids=lambda shape: shape.name)
 def test_a_ramp_up_and_down_is_followed_smoothly(shape: Shape):
     for seed in SEEDS:

@@ -116,6 +116,7 @@ def nobody() -> Iterator[str]:
         yield f"127.0.0.1:{taken.getsockname()[1]}"
 
 
+@pytest.mark.thorough
 def test_no_broker(nobody: str) -> None:
     sink = open_sink(f"kafka://{nobody}/t?timeout=1", "top")
     for _ in range(2):

@@ -198,7 +198,7 @@ def test_promises_about_single_sources_of_a_simple_stream(
     assert assert_engine_agrees(emit, steps, 2, spark=True) > 3
 
 
-@pytest.mark.part(6)
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", policies(), ids=lambda rule: type(rule.policy).__name__)
 def test_every_policy_on_spark(spark: SparkSession, rule: ProgressRule) -> None:
     late = [Late.DROP, Late.KEEP, Late.TO][len(repr(rule)) % 3]
@@ -215,7 +215,7 @@ def test_every_policy_on_spark(spark: SparkSession, rule: ProgressRule) -> None:
     assert assert_engine_agrees(emit, [*steps[:4], *promises, *steps[4:]], 3, spark=True) > 5
 
 
-@pytest.mark.part(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("spec", [RangeWindow(6, 2), RangeWindow(7, 3), RowsWindow(6, 2)], ids=repr)
 def test_frequent_values_on_spark(spark: SparkSession, spec: WindowSpec) -> None:
     many = [

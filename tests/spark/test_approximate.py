@@ -60,13 +60,14 @@ def assert_agrees(query: str, *, spark: bool, seed: int) -> None:
     assert found == expected
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_engine_in_this_process_estimates_as_defined(query: str) -> None:
     for seed in range(2):
         assert_agrees(query, spark=False, seed=seed)
 
 
+@pytest.mark.thorough
 def test_spark_estimates_as_defined(spark: SparkSession) -> None:
     for query in QUERIES[:3:2]:
         assert_agrees(query, spark=True, seed=3)

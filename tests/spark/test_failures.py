@@ -60,6 +60,7 @@ def test_what_workers_lack(text: str, code: str, part: str) -> None:
     assert code != "other-python" or f"PYSPARK_PYTHON={sys.executable}" in str(error.hint)
 
 
+@pytest.mark.thorough
 def test_failures_are_told_by_sparks_conditions(spark: SparkSession, tmp_path: Path) -> None:
     """The rows' fault, a source's facts, and everything else, which is tried again."""
     (tmp_path / "no.parquet").write_text("no parquet")
@@ -253,6 +254,7 @@ def test_a_jvm_that_is_killed_is_told() -> None:
     assert out.splitlines() == ["spark-gone", "spark-gone"], err
 
 
+@pytest.mark.thorough
 def test_workers_of_another_python_are_told(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import windrow as wr
 from windrow.testing import Harness
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.thorough
 def test_a_hundred_queries_of_one_grouping_run_in_two_jobs(spark: SparkSession) -> None:
     chance = random.Random(5)
     rows = [(chance.randrange(4), chance.randrange(100), t // 3) for t in range(600)]

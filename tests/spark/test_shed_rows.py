@@ -82,7 +82,7 @@ def some_intervals(chance: Random, step: int) -> tuple[tuple[int, int], ...]:
     return tuple((a * step, b * step) for a, b in zip(bounds[::2], bounds[1::2], strict=True))
 
 
-@pytest.mark.part(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("policy", ["SLACK 3{unit}", "ORDERED", ""])
 def test_batches_tell_the_same(spark: SparkSession, tmp_path: Path, kind: str, policy: str):
@@ -175,7 +175,7 @@ def disordered(seed: int, count: int = 7) -> list[list[tuple[int, int, int]]]:
 POLICIES = ["SLACK 3", "ORDERED", "SLACK 2 ROWS", "ORDERED PER k", "SLACK 3 LATE KEEP", "SLACK 3 KEEP 50"]
 
 
-@pytest.mark.part(3)
+@pytest.mark.thorough
 @pytest.mark.parametrize("policy", POLICIES)
 def test_engines_tell_the_same(spark: SparkSession, tmp_path: Path, policy: str):
     """One on Spark, and one that drops every row in Python."""
@@ -216,6 +216,7 @@ def test_archives_have_needless_rows_too(spark: SparkSession, tmp_path: Path):
         assert len(w.archives["a"]) == 240
 
 
+@pytest.mark.thorough
 def test_both_streams_of_a_join(spark: SparkSession, tmp_path: Path):
     """In one job, each with rows that are dropped."""
     scripts = {"s": disordered(3), "r": disordered(4)}

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 EFFORT = os.environ.get("WINDROW_EFFORT", "")
 #: where nothing else is asked for, a test tries at most so many examples, so many where one takes long, and
 #: so many where it has many cases
-_EXAMPLES, _LONG_EXAMPLES, _EXAMPLES_OF_CASES = 8, 3, 2
+_EXAMPLES, _LONG_EXAMPLES, _EXAMPLES_OF_CASES = 5, 2, 2
 #: at most so many where all is asked for: a landing must not take hours; `make search` has no such bound
 _MOST_EXAMPLES, _MOST_LONG_EXAMPLES, _MOST_EXAMPLES_OF_CASES = 30, 12, 6
 #: of the examples that a test names, this part is tried by `fast`

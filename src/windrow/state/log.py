@@ -162,7 +162,7 @@ class Lease:
 
     def _go_on(self) -> None:
         while not self._over.wait(self._pause):
-            with suppress(StateError):  # there is time for one or two that are lost
+            with suppress(Exception):  # there is time for one or two that are lost
                 self._give()
 
     def _give(self) -> None:

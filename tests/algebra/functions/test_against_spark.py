@@ -211,7 +211,7 @@ def missing_failures(spark: SparkSession, block: Block, case: Case) -> Iterator[
         yield f"{case.text} for {block.rows[number]}: an error, Spark {answer!r}"
 
 
-@pytest.mark.part(5)
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_cases(path, parse, spark):
     found = []

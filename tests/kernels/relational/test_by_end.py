@@ -80,7 +80,7 @@ def test_answers_are_the_oracles(few: int, emit: Emit, script: list[Step]) -> No
         assert_agree(emit, script, GeneralExecutor, between=reload_state)
 
 
-@pytest.mark.part(2)
+@pytest.mark.part(4)
 @pytest.mark.parametrize("values", ["SUM(s1.v) AS a, MAX(s2.v) AS b", "MAX(s1.v) AS a"])
 @pytest.mark.parametrize(("few", "most"), [(512, 512), (0, 6)])
 def test_state_does_not_grow_with_the_rows_of_a_join(

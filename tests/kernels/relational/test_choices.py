@@ -237,7 +237,7 @@ def test_a_join_keeps_its_results_only_where_they_carry_their_ends(ends: Ends) -
     assert kept(executor, "changes") == (results if ends is Ends.CARRIED else 0)
 
 
-@pytest.mark.part(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("negation", [True, False])
 def test_a_match_keeps_its_rows_once_and_each_key(negation: bool) -> None:
     plan = negated("NOT EXISTS")
@@ -250,6 +250,7 @@ def test_a_match_keeps_its_rows_once_and_each_key(negation: bool) -> None:
     assert sum(executor.state_rows().values()) <= 2 * 10 + 2 * 2 + 4
 
 
+@pytest.mark.thorough
 def test_catalogues_keep_results_and_negative_rows_do_not() -> None:
     sizes = {}
     for how in Counted:
@@ -351,7 +352,7 @@ def test_the_form_of_results_follows_the_share_of_early_ones(kind: str) -> None:
     assert sum(a != b for a, b in pairwise(told)) <= 2
 
 
-@pytest.mark.part(2)
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["NOT EXISTS", "EXCEPT"])
 def test_a_forced_form_is_kept(kind: str) -> None:
     kept_rows = {}

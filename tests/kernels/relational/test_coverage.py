@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
+import pytest
 from tests.kernels.relational.more_plans import Drawer
 
 from windrow.algebra.operators import (
@@ -106,6 +107,7 @@ def report(counted: Counter[tuple[str, str]]) -> str:
     return "\n".join([*lines, ""])
 
 
+@pytest.mark.thorough
 def test_random_plans_have_every_operator_over_every_window() -> None:
     counted: Counter[tuple[str, str]] = Counter()
     for seed in range(3000):

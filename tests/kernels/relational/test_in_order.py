@@ -79,6 +79,7 @@ def test_there_is_an_order_unless_a_row_outlives_a_later_one(ranges: list[tuple[
     assert order is None or sorted(order.tolist()) == [n for n, pair in enumerate(ranges) if pair in some]
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("window", ["RANGE 60", "RANGE 60 SLIDE 7", "ROWS 20"])
 def test_groups_have_the_same_values_either_way(window: str) -> None:
     """Half of all rows in one key, sums of whole doubles, which no order of adding changes."""

@@ -129,7 +129,7 @@ def history(seed: int) -> list[Step]:
     return [*steps[:12], ("promise both", (12,)), *steps[-3:]]
 
 
-@pytest.mark.part(8)
+@pytest.mark.part(24)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_operators_over_a_window(name: str) -> None:
     ran = set()

@@ -119,6 +119,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.part(3)
 @pytest.mark.parametrize("name", MALFORMED)
 def test_a_malformed_row_is_an_error_or_left_out(
     spark: SparkSession, declare: Declare, tmp_path: Path, name: str

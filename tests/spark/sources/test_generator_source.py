@@ -97,6 +97,7 @@ def test_tasks_share_the_rows() -> None:
     assert rows == pa.Table.from_batches([TRAFFIC.rows(settings, 0, 100_000, columns)])
 
 
+@pytest.mark.thorough
 def test_all_rows_at_once(spark: SparkSession, declare: Declare) -> None:
     stream = declare("ts TIMESTAMP, speed DOUBLE, Segment BIGINT", "generator:traffic?rows=500")
     source = open_url(spark, stream)

@@ -82,7 +82,7 @@ def parsed(spark: SparkSession, how: TextFormat, *values: str | bytes | None) ->
     return parse(texts(spark, values), F.col("value"), how, stream, place=F.lit("message 7"))
 
 
-@pytest.mark.part(4)
+@pytest.mark.part(12)
 @pytest.mark.parametrize(("kind", "value"), CASES, ids=str)
 def test_a_malformed_text_is_an_error(spark: SparkSession, kind: str, value: str | bytes | None) -> None:
     rows = parsed(spark, TextFormat(kind), *GOOD[kind], value)
@@ -120,6 +120,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.thorough
 def test_numbers_with_a_unit_are_times(spark: SparkSession) -> None:
     for kind in ("json", "csv"):
         for form in ("epoch_s", "epoch_ms", "epoch_us"):
@@ -147,6 +148,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.part(2)
 @pytest.mark.parametrize(("form", "good", "bad"), PATTERNS)
 def test_texts_in_a_pattern_or_of_a_zone_are_times(
     spark: SparkSession, form: str, good: str, bad: str
@@ -158,6 +160,7 @@ def test_texts_in_a_pattern_or_of_a_zone_are_times(
         parse(texts(spark, [bad]), F.col("value"), TextFormat("csv"), stream).toArrow()
 
 
+@pytest.mark.thorough
 def test_times_inside_of_values_are_read_alike(spark: SparkSession) -> None:
     kinds = {"at": array(TIMESTAMP), "of": struct(t=TIMESTAMP, n=TINYINT), "ts": TIMESTAMP}
     stream = Stream("s", Schema(tuple(Field(name, kind) for name, kind in kinds.items())), "ts")
