@@ -13,6 +13,7 @@ import httpx
 import pytest
 from starlette.routing import Match
 from tests.server.world import Server, serving
+from tests.support.patience import PATIENCE
 
 from windrow.errors import StateError, WindrowError
 from windrow.server.access import COOKIE, AccessTokens, cookie_of
@@ -154,6 +155,22 @@ def test_nothing_of_the_engine_is_said_without_a_token(server: Server) -> None:
         "hint": "send it as `Authorization: Bearer TOKEN`",
     }
     assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_who_is_refused_while_it_still_sends_gets_the_answer(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("windrow.server.access._DRAIN_SECONDS", PATIENCE)
+    body = b" " * (512 << 10)  # more than is read ahead
+    lines = "POST /api/statements HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {READ}"
+    head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
+    with socket.create_connection(("127.0.0.1", server.listener.port), timeout=PATIENCE) as client:
+        client.sendall(head.encode() + body)
+        answer = b""
+        while part := client.recv(1 << 16):
+            answer += part
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert b"read-only" in answer
 
 
 def test_the_page_asks_for_the_token_and_gets_a_cookie(server: Server) -> None:

@@ -18,7 +18,7 @@ import re
 import secrets
 from asyncio import timeout
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -99,6 +99,8 @@ _ASKING = frozenset({"/api/select", "/api/explain", "/api/complete", "/login", "
 #: what a browser needs to show that a token is needed
 _LOGIN_ASSETS = frozenset({"/page/page.css", "/page/login.css", "/favicon.svg"})
 _BODY_SECONDS = 60.0
+#: so much of what a refused client sends is still taken
+_DRAIN_SECONDS, _DRAIN_BYTES = 1.0, 1 << 20
 _SLASH = "\0"
 
 CONTENT_POLICY = (
@@ -259,6 +261,7 @@ class Guard:
             scope.setdefault("state", {})["role"] = role
             body = await self._body(scope, headers, receive)
         except RefusedError as refusal:
+            await _drain(receive)
             await self._refuse(scope, headers, refusal, send)
             return
         await self.app(scope, _replayed(body, receive), _with_headers(scope, send))
@@ -347,6 +350,20 @@ class Guard:
         encoded = [(name.encode(), value.encode()) for name, value in (*given, *refusal.headers)]
         await guarded({"type": "http.response.start", "status": refusal.status, "headers": encoded})
         await guarded({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})
+
+
+async def _drain(receive: Receive) -> None:
+    """Take what a refused client still sends, within limits. The connection is closed after the answer, and
+    who sends to a closed connection is told of that instead of the answer.
+    """
+    size = 0
+    with suppress(TimeoutError):
+        async with timeout(_DRAIN_SECONDS):
+            while size < _DRAIN_BYTES:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
 
 
 def path_of(path: str, raw: bytes) -> str:
