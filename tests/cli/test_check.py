@@ -65,6 +65,24 @@ def test_the_typo_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pyte
     assert run(capsys, "check", "examples/typo.cql") == (1, "", TYPO)
 
 
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ("price DECIMAL(9, 2), ts TIMESTAMP", "column `price` of stream `s` is declared DECIMAL(9,2)"),
+        ("prize DOUBLE, ts TIMESTAMP", "did you mean `price`?"),
+    ],
+)
+def test_columns_that_a_generator_does_not_give_are_refused(
+    columns: str, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    script = tmp_path / "script.cql"
+    script.write_text(f"CREATE STREAM s ({columns}) WATTR ts FROM 'generator:auction';")
+    code, _, err = run(capsys, "check", str(script))
+    assert code == 1
+    assert told in err
+    assert f"{script}:1:" in err
+
+
 def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     stdin(monkeypatch, b"SELECT 1 FROM nothing [NOW]")
     code, out, err = run(capsys, "check", "-")

@@ -15,7 +15,7 @@ from windrow.cli.run_loop import Signals, run_watched
 from windrow.cli.snapshots import RunSnapshot
 from windrow.errors import WindrowError
 
-STREAM = "CREATE STREAM s (a BIGINT, ts TIMESTAMP) WATTR ts ORDERED FROM 'generator:traffic';\n"
+STREAM = "CREATE STREAM s (speed DOUBLE, ts TIMESTAMP) WATTR ts ORDERED FROM 'generator:traffic';\n"
 
 
 @pytest.fixture(autouse=True)
@@ -63,8 +63,8 @@ def test_bad_usage_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]
             "no option `rat`",
         ),
         ("CREATE STREAM t (a INT, ts TIMESTAMP) WATTR ts", "2:1", "stream `t` has no source"),
-        ("SELECT ISTREAM(a) FROM s [NOW]", "2:1", "ISTREAM is about changes"),
-        ("SELECT a FROM s [RANGE 1 HOUR INTERNAL]", "2:1", "results of INTERNAL windows outlive them"),
+        ("SELECT ISTREAM(speed) FROM s [NOW]", "2:1", "ISTREAM is about changes"),
+        ("SELECT speed FROM s [RANGE 1 HOUR INTERNAL]", "2:1", "results of INTERNAL windows outlive them"),
     ],
 )
 def test_mistakes_are_shown_in_the_script(
@@ -93,7 +93,7 @@ def test_what_the_engine_refuses_is_shown_in_the_script(
     command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     script = tmp_path / "a.cql"
-    script.write_text(STREAM + "CREATE QUERY q AS SELECT a FROM s [NOW] EVERY 5 SECONDS")
+    script.write_text(STREAM + "CREATE QUERY q AS SELECT speed FROM s [NOW] EVERY 5 SECONDS")
     code, out, err = run(capsys, command, str(script))
     assert (code, out) == (1, "")
     message = "error[bad-every]: query `q` cannot be refreshed EVERY so often: its answers are not about one"

@@ -202,19 +202,19 @@ def test_what_is_checked_is_built(tmp_path: Path) -> None:
 
 LIVE = ("files:///data/*.csv", "generator:traffic?rate=10", "kafka://host:9092/topic")
 ENDING = ("files:///data/*.csv?bounded=true", "generator:traffic?rows=100")
-_SEQ = "CREATE STREAM s (a BIGINT, seq BIGINT, ts TIMESTAMP) WATTR ts ORDERED"
+_SEQ = "CREATE STREAM s (segment BIGINT, sensor BIGINT, ts TIMESTAMP) WATTR ts ORDERED"
 
 
 @pytest.mark.parametrize("source", LIVE)
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT COUNT(*) FROM s [RANGE 10 SLIDE 5 WATTR seq]",
-        "SELECT a FROM s [ROWS 10 WATTR seq]",
-        "SELECT COUNT(*) FROM s [RANGE 10 RATTR seq SLIDE 2 ROWS SATTR rank(seq)]",
-        "SELECT x.a FROM s [RANGE 9 WATTR seq] x, s [LANDMARK WATTR row_num] y WHERE x.a = y.a",
-        "SELECT ISTREAM(n) FROM (SELECT COUNT(*) AS n FROM s [RANGE 9 SLIDE 3 WATTR seq]) [RANGE 6]",
-        "SELECT a FROM (SELECT ISTREAM(a) FROM s [NOW WATTR seq] UNION ALL SELECT ISTREAM(a)"
+        "SELECT COUNT(*) FROM s [RANGE 10 SLIDE 5 WATTR sensor]",
+        "SELECT segment FROM s [ROWS 10 WATTR sensor]",
+        "SELECT COUNT(*) FROM s [RANGE 10 RATTR sensor SLIDE 2 ROWS SATTR rank(sensor)]",
+        "SELECT x.ts FROM s [RANGE 9 WATTR sensor] x, s [LANDMARK WATTR row_num] y WHERE x.ts = y.ts",
+        "SELECT ISTREAM(n) FROM (SELECT COUNT(*) AS n FROM s [RANGE 9 SLIDE 3 WATTR sensor]) [RANGE 6]",
+        "SELECT ts FROM (SELECT ISTREAM(ts) FROM s [NOW WATTR sensor] UNION ALL SELECT ISTREAM(ts)"
         " FROM s [LANDMARK WATTR row_num]) [ROWS 4]",
     ],
 )
@@ -223,9 +223,9 @@ def test_a_query_that_would_be_silent_for_ever_is_refused(empty: Both, source: s
     refused = empty.declare(f"CREATE QUERY q AS {query}")
     assert refused is not None
     assert refused[1] == "no-progress"
-    assert "window on `seq`" in refused[2]
-    assert "ALSO seq ORDERED" in str(refused[3])
-    assert empty.declare(f"{_SEQ.replace(' s ', ' s2 ')} ALSO seq ORDERED FROM '{source}'") is None
+    assert "window on `sensor`" in refused[2]
+    assert "ALSO sensor ORDERED" in str(refused[3])
+    assert empty.declare(f"{_SEQ.replace(' s ', ' s2 ')} ALSO sensor ORDERED FROM '{source}'") is None
     assert empty.declare(f"CREATE QUERY q AS {query.replace('FROM s ', 'FROM s2 ')}") is None  # the way out
 
 
@@ -235,7 +235,7 @@ def test_a_query_that_would_be_silent_for_ever_is_refused(empty: Both, source: s
         "SELECT COUNT(*) FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS WATTR ts]",
         "SELECT COUNT(*) FROM s [RANGE 10 SECONDS SLIDE 5 SECONDS WATTR arrival_ts]",
         "SELECT COUNT(*) FROM s [LANDMARK SLIDE 5 WATTR row_num]",
-        "SELECT a FROM s [ROWS 10 WATTR row_num]",
+        "SELECT segment FROM s [ROWS 10 WATTR row_num]",
     ],
 )
 def test_attributes_that_say_how_far_they_are(empty: Both, query: str) -> None:
@@ -245,7 +245,7 @@ def test_attributes_that_say_how_far_they_are(empty: Both, query: str) -> None:
 @pytest.mark.parametrize("source", [f" FROM '{url}'" for url in ENDING] + [""])
 def test_an_end_is_progress_enough(empty: Both, source: str) -> None:
     """As is a source that nobody knows yet."""
-    query = "CREATE QUERY q AS SELECT COUNT(*) FROM s [RANGE 10 SLIDE 5 WATTR seq]"
+    query = "CREATE QUERY q AS SELECT COUNT(*) FROM s [RANGE 10 SLIDE 5 WATTR sensor]"
     assert empty.declare(f"{_SEQ.replace('ORDERED', '')}{source}; {query}") is None
 
 
@@ -258,7 +258,7 @@ def test_a_stream_that_never_says_how_far_it_is_is_refused(empty: Both, source: 
 
 def test_a_source_that_comes_later_is_looked_at_then(empty: Both) -> None:
     frame: Any = None
-    assert empty.declare(f"{_SEQ}; CREATE QUERY q AS SELECT a FROM s [NOW WATTR seq]") is None
+    assert empty.declare(f"{_SEQ}; CREATE QUERY q AS SELECT segment FROM s [NOW WATTR sensor]") is None
     engine = empty.run.engine
     with pytest.raises(QueryError, match="could never be answered"):
         engine.read_from("s", StreamingFrame(frame, "a frame"))

@@ -283,7 +283,7 @@ def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None
     match statement:
         case DeclareStream(stream):
             if stream.source is not None:
-                check_url(stream.source)
+                check_url(stream.source, stream)
             for url in filter(None, (stream.late_sink, malformed_sink(stream.source))):
                 check_sink(url)
             engine.add_stream(stream, sink)

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from windrow.errors import QueryError, nearest
+from windrow.errors import QueryError, SourceError, nearest
 from windrow.spark.sources import urls
 from windrow.spark.sources.generators.generator import Disorder, Generator, Settings
 from windrow.spark.sources.generators.registry import GENERATORS
 from windrow.spark.sources.push_source import read_push_url
+
+if TYPE_CHECKING:
+    from windrow.algebra.catalog import Stream
 
 _DEFAULT_RATE = 1000
 #: how many rows may be put in another order in memory
@@ -94,14 +97,22 @@ _READERS: dict[str, Callable[[urls.SourceUrl], object]] = {
 }
 
 
-def check_url(text: str) -> None:
-    """Raise a QueryError for a scheme, an option or a value that does not exist.
+def check_url(text: str, stream: Stream | None = None) -> None:
+    """Raise a QueryError for a scheme, an option or a value that does not exist, and for a column that is not
+    among those of the stream's generator.
 
     >>> check_url("generator:trafic")
     Traceback (most recent call last):
     windrow.errors.QueryError: no generator `trafic` (did you mean `traffic`?)
     """
-    _read(text)
+    read = _read(text)
+    if isinstance(read, GeneratorUrl) and stream is not None:
+        from windrow.spark.sources.generator_source import check_columns
+
+        try:
+            check_columns(read.generator, stream)
+        except SourceError as error:
+            raise QueryError(error.message, code=error.code, hint=error.hint) from None
 
 
 def is_bounded(text: str) -> bool:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.algebra.catalog import Stream
+    from windrow.spark.sources.generators.generator import Generator
     from windrow.spark.sources.urls import SourceUrl
 
 _ROWS_PER_ARROW_BATCH = 1 << 16
@@ -82,6 +83,13 @@ class _Pace:
         return self.first + int((now - self.since) * self.rate)
 
 
+def check_columns(generator: Generator, stream: Stream) -> StructType:
+    """The columns that a generator gives, if a stream declares no others."""
+    schema = from_arrow_schema(generator.schema)
+    check_types(schema, stream, f"generator:{generator.name}")
+    return schema
+
+
 class GeneratorSource(Source):
     """A generator's rows by their numbers."""
 
@@ -99,8 +107,7 @@ class GeneratorSource(Source):
         self.fingerprint = wanted.fingerprint
         self._where = f"generator:{wanted.generator.name}"
         check_order_names(stream, self.order_key)
-        schema = from_arrow_schema(wanted.generator.schema)
-        check_types(schema, stream, self._where)
+        schema = check_columns(wanted.generator, stream)
         names = match_names(stream, schema.names, self._where)
         columns = tuple(dict.fromkeys(names.values()))
         self._schema = StructType([*(schema[name] for name in columns), StructField(ROW, LongType())])
