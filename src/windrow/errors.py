@@ -16,6 +16,7 @@ error[unknown-column]: no column `prise`
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _WIDEST_LINE = 160
 #: the number of a line, the bar, and what stands for the rest
 _BESIDE = 10
+#: a piece of the text within a hint, by its span
+_QUOTE = re.compile("\ue000(\\d+):(\\d+)\ue001")
 
 
 @dataclass(frozen=True, order=True)
@@ -45,6 +48,17 @@ class Span:
     def to(self, other: Span) -> Span:
         """The least span that holds both."""
         return Span(min(self.start, other.start), max(self.end, other.end))
+
+    @property
+    def quoted(self) -> str:
+        """What stands there, within a hint: it is put in as soon as the error knows the text.
+
+        >>> hint = f"write HAVING {Span(28, 38).quoted}"
+        >>> error = QueryError("not about a row", hint=hint)
+        >>> error.located("SELECT k FROM s [NOW] WHERE SUM(v) > 1 GROUP BY k").hint
+        'write HAVING SUM(v) > 1'
+        """
+        return f"\ue000{self.start}:{self.end}\ue001"
 
 
 class WindrowError(Exception):
@@ -71,6 +85,8 @@ class WindrowError(Exception):
         if self.text is None:
             self.text, self.file = redacted(text, keep_width=True), file
             self.span = self.span or span
+            if self.hint:
+                self.hint = _QUOTE.sub(lambda place: _piece(text, place), self.hint)
         return self
 
     def render(self) -> str:
@@ -186,6 +202,16 @@ def folded(line: str, width: int | None = None) -> str:
         return line
     below = "    " if line.startswith("  = ") else "  "
     return fill(line, width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False)
+
+
+def _piece(text: str, place: re.Match[str]) -> str:
+    """What a hint quotes, in one line. Spans end beside parentheses, not always behind them."""
+    found = " ".join(text[int(place[1]) : int(place[2])].split())
+    open_ones = found.count("(") - found.count(")")
+    found = found + ")" * open_ones if open_ones > 0 else found
+    while open_ones < 0 and found.endswith(")"):
+        found, open_ones = found[:-1].rstrip(), open_ones + 1
+    return redacted(found)
 
 
 def _excerpt(text: str, span: Span, file: str | None) -> list[str]:

@@ -141,7 +141,7 @@ REFUSALS: list[tuple[dict[str, Any], str, str]] = [
     ({"kind": "LANDMARK", "lag": q("1 s")}, "window-part", "takes no LAG"),
     # by the calendar
     ({"kind": "RANGE", "range": "1 month"}, "window-slide", "could leave it and come back"),
-    ({"kind": "RANGE", "range": "1 month", "slide": "1 hour"}, "window-slide", "cannot slide by 1 HOURS"),
+    ({"kind": "RANGE", "range": "1 month", "slide": "1 hour"}, "window-slide", "cannot slide by 1 HOUR"),
     ({"kind": "RANGE", "range": "1 day", "slide": "1 hour", "zone": "UTC"}, "window-slide", "cannot slide"),
     ({"kind": "RANGE", "range": "2 hours", "slide": "1 hour", "zone": "UTC"}, "window-slide", "on a ZONE"),
     ({"kind": "RANGE", "range": "1 month", "slide": "1 day", "zone": "Mars"}, "bad-zone", "no time zone"),
@@ -169,7 +169,7 @@ REFUSALS: list[tuple[dict[str, Any], str, str]] = [
     ({"kind": "RANGE", "range": "0.0000001 s"}, "window-size", "not a whole number of microseconds"),
     # units
     ({"kind": "ROWS", "range": "5 s"}, "window-unit", "5 SECONDS is not a number of rows"),
-    ({"kind": "RANGE", "range": "5 s", "wattr": "speed"}, "window-unit", "does not measure a numeric"),
+    ({"kind": "RANGE", "range": "5 s", "wattr": "speed"}, "window-unit", "does not measure `speed`"),
     ({"kind": "RANGE", "range": "5"}, "window-unit", "5 does not measure a time attribute"),
     ({"kind": "RANGE", "range": "5 s", "slide": "1"}, "window-unit", "1 does not measure a time attribute"),
     ({"kind": "RANGE", "range": "5 rows"}, "window-unit", r"counts rows, but .* `ts` \(write \[ROWS 5\]"),

@@ -12,10 +12,12 @@ from windrow.algebra.catalog import Late, TableKind
 from windrow.algebra.expressions import Expression, Schema, WindowBound
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
-from windrow.windows.domain import ROW_NUM
+from windrow.windows.domain import ROW_NUM, Domain
 from windrow.windows.panes import sub_windows_of
 from windrow.windows.patterns import Pattern
+from windrow.windows.ranges import RangeWindow
 from windrow.windows.spec import OwnInterval
+from windrow.windows.units import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -149,22 +151,23 @@ def positive_limit(count: int) -> None:
 
 def table_takes_input(join: TableJoin) -> None:
     """A join with a table cannot process negative rows: the table may have changed since (thesis, 3.5.3)."""
+    table = join.table.table
     if join.input.label.pattern is Pattern.STR:
         raise QueryError(
-            f"table `{join.table.table.name}` cannot be joined above rows that expire unpredictably"
+            f"table `{table.name}` cannot be joined above rows that expire unpredictably"
             f" ({join.input.label.reason}): the table may have changed before they are retracted",
             code="table-over-str",
-            hint="join the table first, before what makes them expire so",
+            hint=f"join `{table.name}` first, to the rows of a stream: below what makes them expire so",
         )
-    assert not join.outer or join.table.table.kind is TableKind.NRR, "a RELATION is padded by EXCEPT ALL"
+    assert not join.outer or table.kind is TableKind.NRR, "a RELATION is padded by EXCEPT ALL"
     if join.outer:
         no_internal_windows(join.input, "an outer join")
-    if join.table.table.kind is TableKind.NRR and not join.input.has_wattr:
+    if table.kind is TableKind.NRR and not join.input.has_wattr:
         raise QueryError(
-            f"NRR table `{join.table.table.name}` is read as of each row's WATTR, which rows lose under"
+            f"NRR table `{table.name}` is read as of each row's WATTR, which rows lose under"
             " GROUP BY, DISTINCT and EXCEPT",
             code="no-order",
-            hint="join the table first",
+            hint=f"join `{table.name}` first, to the rows of a stream: below what takes their time",
         )
 
 
@@ -219,18 +222,26 @@ class HasLeaves(Protocol):
     def leaves(self) -> tuple[Window, ...]: ...
 
 
+def _with_slide(leaf: Window) -> str:
+    """The window with a SLIDE, behind its stream."""
+    source = leaf.streams[0].name if len(leaf.streams) == 1 else "s"
+    size = leaf.spec.range if isinstance(leaf.spec, RangeWindow) else 60_000_000
+    written = Quantity.of_time(size) if leaf.domain is Domain.TIME else Quantity(size)
+    return f"give the window a SLIDE, as in FROM {source} [RANGE {written} SLIDE {written}]"
+
+
 def window_bounds_are_defined(plan: HasLeaves, expressions: Iterable[Expression]) -> None:
     """`window_start` and `window_end` exist where all windows of their SELECT move together."""
     bound = next((node for e in expressions for node in e.walk() if isinstance(node, WindowBound)), None)
     if bound is None:
         return
-    boundless = next((leaf.spec for leaf in plan.leaves if not leaf.spec.has_bounds), None)
+    boundless = next((leaf for leaf in plan.leaves if not leaf.spec.has_bounds), None)
     if boundless is not None:
-        periodic = boundless.is_periodic
+        periodic = boundless.spec.is_periodic
         raise QueryError(
             f"`{bound.which}` is not defined: a window has {'no first instant' if periodic else 'no SLIDE'}",
             code="window-bounds",
-            hint="the instant of each answer is in `at`" if periodic else "give the window a SLIDE",
+            hint="the instant of each answer is in `at`" if periodic else _with_slide(boundless),
         )
     if len({leaf.spec.period for leaf in plan.leaves}) > 1:
         raise QueryError(

@@ -171,7 +171,7 @@ _KINDS = ("ROWS", "RANGE", "GROUPS")
 _SIDES = ("PRECEDING", "FOLLOWING")
 #: the row itself
 _ROW = Quantity(0)
-_FOLLOWS = "an answer would have to wait for rows that come later; take the frame up to CURRENT ROW"
+_FOLLOWS = "an answer would have to wait for rows that come later; write {} BETWEEN {} AND CURRENT ROW"
 
 
 def lift_frames(lifted: Lifted) -> None:
@@ -246,9 +246,17 @@ def _bound(cursor: Cursor) -> Quantity | None:
     _check_side(cursor)
     amount = None if cursor.take("UNBOUNDED") else cursor.quantity("a number of rows or a length", _SIDES)
     if cursor.word == "FOLLOWING":
-        _refuse(cursor.tokens, cursor.index, "a frame cannot reach to rows that follow", _FOLLOWS)
+        _refuse_following(cursor.tokens, cursor.index)
     cursor.expect("PRECEDING")
     return amount
+
+
+def _refuse_following(tokens: Tokens, index: int) -> NoReturn:
+    """The same frame up to the row; one that begins at the row or behind it takes all before."""
+    kind, both = tokens.word(0), tokens.word(1) == "BETWEEN"
+    ends = next((at for at in range(len(tokens)) if tokens.word(at) == "PRECEDING"), None)
+    start = tokens.text[tokens[2 if both else 1].start : tokens[ends].end] if ends else "UNBOUNDED PRECEDING"
+    _refuse(tokens, index, "a frame cannot reach to rows that follow", _FOLLOWS.format(kind, start))
 
 
 def _check_side(cursor: Cursor) -> None:

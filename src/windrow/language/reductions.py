@@ -118,6 +118,18 @@ def matched(
     return replace(select, where=joined("and", [*([select.where] if select.where else []), *tests]))
 
 
+def _first_by(select: syntax.Select, keys: tuple[syntax.Node, ...]) -> str:
+    """What to write for DISTINCT ON, with the keys as they are written and one more column."""
+    parted = ", ".join(key.span.quoted for key in keys)
+    own = [syntax.meaning(key) for key in keys]
+    more = [item.expression for item in select.items if syntax.meaning(item.expression) not in own]
+    by = more[0].span.quoted if more else "…"
+    number = f"QUALIFY ROW_NUMBER() OVER (PARTITION BY {parted} ORDER BY {by}) = 1"
+    if select.limit is not None or select.qualify is not None:
+        return f"write {number} in place of it"
+    return f"add what is first, ORDER BY {parted}, {by}; or write {number}"
+
+
 def first_of_each(select: syntax.Select, keys: tuple[syntax.Node, ...]) -> syntax.Select:
     """SELECT DISTINCT ON (keys): of rows with equal keys the first, by the rest of ORDER BY."""
     own = [syntax.meaning(key) for key in keys]
@@ -127,7 +139,7 @@ def first_of_each(select: syntax.Select, keys: tuple[syntax.Node, ...]) -> synta
             "DISTINCT ON picks the first of the rows with equal keys, by the rest of ORDER BY",
             code="not-supported",
             span=syntax.hull(key.span for key in keys),
-            hint="write QUALIFY ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) = 1",
+            hint=_first_by(select, keys),
         )
     span = syntax.hull(key.span for key in keys)
     number = syntax.OverCall(span, syntax.Apply(span, "row_number", ()), keys, rest)

@@ -186,6 +186,14 @@ def _check_beside(tokens: Tokens, index: int) -> None:
     raise QueryError(message, code="syntax", span=token.span.to(after.span), hint=hint)
 
 
+def _joined_source(tokens: Tokens, index: int) -> str:
+    """What stands behind JOIN, with its window and its alias."""
+    ends = next(
+        (at for at in range(index + 1, len(tokens)) if tokens.word(at) in _ENDS_JOIN | {";"}), len(tokens)
+    )
+    return tokens.text[tokens[index + 1].start : tokens[ends - 1].end] if index + 1 < ends else "…"
+
+
 def _check_join(tokens: Tokens, index: int) -> None:
     before = tokens.word(index - 1)
     if before == "NATURAL" or tokens.word(index - 2) == "NATURAL":
@@ -193,7 +201,8 @@ def _check_join(tokens: Tokens, index: int) -> None:
             "NATURAL JOIN is not part of the language",
             code="not-supported",
             span=tokens[index - 1].span.to(tokens[index].span),
-            hint="write JOIN … ON, so that a new column cannot change the query",
+            hint=f"write JOIN {_joined_source(tokens, index)} USING (…), with the columns that are meant: a"
+            " new one cannot change the query then",
         )
     if before == "CROSS":
         return

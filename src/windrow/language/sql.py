@@ -635,9 +635,11 @@ def _offset(error: SqlglotError, skeleton: str) -> int:
 
 def _refuse_unused(lifted: Lifted) -> None:
     for window in lifted.windows.values():
-        raise QueryError(
-            "this window is not on a stream",
-            code="window-place",
-            span=window.span,
-            hint="a window stands directly after a stream or a nested query in FROM",
+        functions = lifted.functions_in_from.values()
+        around = next(
+            (each for each in functions if each.span.start < window.span.start < each.span.end), None
         )
+        hint = "a window stands directly after a stream or a nested query in FROM"
+        if around is not None:
+            hint = f"{around.word} is the window itself: leave {window.span.quoted} out"
+        raise QueryError("this window is not on a stream", code="window-place", span=window.span, hint=hint)

@@ -8,6 +8,7 @@ What to write instead of SQL of other systems, with the names that stand in the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -149,6 +150,65 @@ def _by_pattern(tokens: Tokens, index: int) -> str:
     """SIMILAR TO as a regular expression."""
     value = tokens[index - 1].text if index else "x"
     return f"write {value} RLIKE '^…$', with a regular expression"
+
+
+def _numbered(tokens: Tokens, index: int) -> str:
+    """`ORDER BY x LIMIT n OFFSET m` by numbers of rows."""
+    skipped = int(tokens[index + 1].text) if tokens[index + 1].text.isdecimal() else 0
+    near = range(index - 1, -1, -1)
+    order = next((at for at in near if tokens.words(at, 2) == ("ORDER", "BY")), None)
+    limit = next(
+        (at for at in (*near[:4], index + 2, index + 3) if tokens.word(at) in ("LIMIT", "FETCH")), None
+    )
+    ends = min(at for at in (limit, index) if at is not None and at > (order or 0))
+    keys = tokens.text[tokens[order + 2].start : tokens[ends - 1].end] if order is not None else "…"
+    numbers = (
+        [token.text for token in tokens.cut(limit, limit + 3) if token.text.isdecimal()] if limit else []
+    )
+    kept = f"BETWEEN {skipped + 1} AND {skipped + int(numbers[0])}" if numbers else f"> {skipped}"
+    return f"in place of ORDER BY … write QUALIFY ROW_NUMBER() OVER (ORDER BY {keys}) {kept}"
+
+
+def _pivoted(tokens: Tokens, index: int) -> str:
+    """`PIVOT (SUM(x) FOR c IN ('a', 'b'))` as aggregates with conditions."""
+    inside = tokens.cut(index + 2, tokens.partner[index + 1])
+    named = next((at for at in range(len(inside)) if inside.word(at) == "FOR"), 0)
+    if not named or inside.word(named + 2) != "IN" or inside.word(named - 1) != ")":
+        return "select an aggregate for each value: SUM(x) FILTER (WHERE c = 'a') AS a"
+    called = inside.text[inside[0].start : inside[named - 1].end]
+    column, values = inside[named + 1].text, inside.cut(named + 3, len(inside))
+    first = [each for each in values if each.kind in (TokenKind.STRING, TokenKind.NUMBER)][:2]
+    parts = (
+        f"{called} FILTER (WHERE {column} = {each.text}) AS {_as_name(each.text, column)}" for each in first
+    )
+    return f"select an aggregate for each value: {', '.join(parts)}"
+
+
+def _as_name(value: str, column: str) -> str:
+    """What a value of a column may be called."""
+    plain = value.strip("'")
+    return plain if plain.isidentifier() else f"{column}_{re.sub('[^0-9a-zA-Z_]', '_', plain)}"
+
+
+def _sampled(tokens: Tokens, index: int) -> str:
+    """`TABLESAMPLE (10 PERCENT)` by a hash."""
+    amount = tokens[index + 2].text
+    part = amount if tokens.word(index + 3) == "PERCENT" and amount.isdecimal() else "10"
+    return f"filter by a hash: WHERE crc32(string(row_num)) % 100 < {part}; of whole keys, by that of the key"
+
+
+def _looked_back(tokens: Tokens, index: int) -> str:
+    """MATCH_RECOGNIZE: the row before, in the same order."""
+    inside = tokens.cut(index + 2, tokens.partner[index + 1])
+    measures = next(
+        (at for at in range(len(inside)) if inside.word(at) in ("MEASURES", "ONE", "ALL", "PATTERN")), 0
+    )
+    order = inside.text[inside[0].start : inside[measures - 1].end] if measures else "ORDER BY ts"
+    stream = tokens[index - 1].text if index else "s"
+    return (
+        f"look back with LAG(x) OVER ({order}), or join the stream with itself:"
+        f" FROM {stream} [RANGE 1 HOUR] a, {stream} [RANGE 1 HOUR] b"
+    )
 
 
 def _function_before(tokens: Tokens, index: int) -> str:
@@ -305,8 +365,12 @@ class Foreign:
     """A piece of SQL that means something elsewhere: how it is recognised, why not here, what to do."""
 
     recognised: Callable[[Tokens, int], bool]
-    reason: str
+    reason: str | Callable[[Tokens, int], str]
     hint: str | Callable[[Tokens, int], str]
+
+    def why_not(self, tokens: Tokens, index: int) -> str:
+        """Why it is refused."""
+        return self.reason if isinstance(self.reason, str) else self.reason(tokens, index)
 
     def way_out(self, tokens: Tokens, index: int) -> str:
         """What to write instead, with the names of the text where that helps."""
@@ -364,7 +428,7 @@ _SORTED = "rows of a stream have no order to keep within a partition"
 FOREIGN: dict[str, Foreign] = {
     "OVER": Foreign(
         _unknown_over,
-        "this form of OVER is not part of the language",
+        lambda tokens, index: f"{_function_before(tokens, index) or 'this form of'} OVER {_NOT}",
         over,
     ),
     "LATERAL": Foreign(
@@ -396,17 +460,13 @@ FOREIGN: dict[str, Foreign] = {
             else f"write SELECT * {tokens.text[tokens[0].start : tokens[len(tokens) - 1].end]}"
         ),
     ),
-    "PIVOT": Foreign(_then("("), f"PIVOT {_NOT}", "use aggregates with FILTER (WHERE …)"),
+    "PIVOT": Foreign(_then("("), f"PIVOT {_NOT}", _pivoted),
     "UNPIVOT": Foreign(_then("("), f"UNPIVOT {_NOT}", "use UNION ALL"),
-    "TABLESAMPLE": Foreign(
-        _then("("), f"TABLESAMPLE {_NOT}", "filter by a hash: WHERE crc32(string(k)) % 10 = 0"
-    ),
+    "TABLESAMPLE": Foreign(_then("("), f"TABLESAMPLE {_NOT}", _sampled),
     "INTO": Foreign(
         _infix, "SELECT … INTO makes no table here", "write CREATE QUERY name AS SELECT … INTO 'sink'"
     ),
-    "OFFSET": Foreign(
-        _infix, f"OFFSET {_NOT}", "number the rows: QUALIFY ROW_NUMBER() OVER (ORDER BY …) BETWEEN 11 AND 20"
-    ),
+    "OFFSET": Foreign(_infix, f"OFFSET {_NOT}", _numbered),
     "WINDOW": Foreign(
         lambda tokens, index: _infix(tokens, index) and not _is_window(tokens, index),
         "the window of a stream stands in brackets behind it",
@@ -429,7 +489,7 @@ FOREIGN: dict[str, Foreign] = {
     "MATCH_RECOGNIZE": Foreign(
         _then("("),
         f"MATCH_RECOGNIZE {_NOT}",
-        "look back with LAG(…) OVER (PARTITION BY … ORDER BY …), or join the stream with itself over windows",
+        _looked_back,
     ),
     "ASOF": Foreign(_then("JOIN"), f"ASOF JOIN {_NOT}", asof),
     "SIMILAR": Foreign(_then("TO"), f"SIMILAR TO {_NOT}", _by_pattern),
@@ -453,5 +513,8 @@ def refuse_foreign(tokens: Tokens, ignored: Collection[int] = ()) -> None:
         found = FOREIGN.get(token.word) if tokens.word(index - 1) != "." else None
         if found and found.recognised(tokens, index):
             raise QueryError(
-                found.reason, code="not-supported", span=token.span, hint=found.way_out(tokens, index)
+                found.why_not(tokens, index),
+                code="not-supported",
+                span=token.span,
+                hint=found.way_out(tokens, index),
             )

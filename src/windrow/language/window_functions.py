@@ -82,7 +82,7 @@ def bracket_of(word: str, lengths: dict[str, Length], partition_by: tuple[str, .
 
 
 def _quantity(length: Length) -> Quantity:
-    return Quantity(length[0], "MICROSECONDS" if length[1] else None)
+    return Quantity.of_time(length[0]) if length[1] else Quantity(length[0])
 
 
 def lift_table_functions(lifted: Lifted) -> None:
@@ -261,13 +261,12 @@ def _is_window(node: syntax.Node) -> bool:
 def _only_source(select: syntax.Select, key: syntax.Apply) -> syntax.FromEntry:
     name = key.function.upper() if key.function not in _STRUCTS else key.function
     if len(select.sources) != 1:
+        bracket = _bracket_text(key)
         _refuse(
             key,
             f"{name}(…) in GROUP BY is the window of one stream, and this query joins several",
             "give each stream a window in brackets: FROM "
-            + ", ".join(
-                f"{each.name or '(…)'} [RANGE 10 MINUTES SLIDE 10 MINUTES]" for each in select.sources[:2]
-            ),
+            + ", ".join(_with_bracket(each, bracket) for each in select.sources),
         )
     (source,) = select.sources
     if source.window is not None or source.name is None:
@@ -279,6 +278,22 @@ def _only_source(select: syntax.Select, key: syntax.Apply) -> syntax.FromEntry:
         )
         _refuse(key, f"{name}(…) is the window of a stream, but what stands in FROM {what}", hint)
     return source
+
+
+def _bracket_text(key: syntax.Apply) -> str:
+    """What `window(ts, '1 hour')` is in brackets, as far as its lengths are constants."""
+    word, order = _KEYS[key.function]
+    lengths = {part: _length(node) for part, node in zip(order, key.args[1:], strict=False)}
+    size = _quantity(lengths.get("size", lengths.get("gap", (600_000_000, True))))
+    if word == "SESSION":
+        return f"[SESSION {size} INCLUSIVE]"
+    return f"[RANGE {size} SLIDE {_quantity(lengths['slide']) if 'slide' in lengths else size}]"
+
+
+def _with_bracket(source: syntax.FromEntry, bracket: str) -> str:
+    if source.name is None:
+        return "(…)" + (f" AS {source.alias}" if source.alias else "")
+    return f"{source.name} {bracket}" + (f" {source.alias}" if source.alias else "")
 
 
 def _clause(key: syntax.Apply, others: tuple[syntax.Node, ...], select: syntax.Select) -> WindowClause:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from windrow.errors import QueryError, nearest
-from windrow.windows.domain import Domain
+from windrow.windows.domain import ROW_NUM, Domain
 from windrow.windows.units import Quantity
 
 
@@ -129,7 +129,20 @@ class ClauseScope:
         return self.clause.range
 
     def ticks(self, quantity: Quantity, attribute: str) -> int:
-        return quantity.ticks(self.attributes[attribute])
+        domain = self.attributes[attribute]
+        times = [name for name in (self.own,) if self.attributes.get(name) is Domain.TIME]
+        if (
+            quantity.is_duration
+            and domain is not Domain.TIME
+            and times
+            and attribute not in (ROW_NUM, *times)
+        ):
+            raise QueryError(
+                f"{quantity} does not measure `{attribute}`, which is a number",
+                code="window-unit",
+                hint=f"window by the time, `{times[0]}`, or write a bare number of `{attribute}`",
+            )
+        return quantity.ticks(domain)
 
     def period(self, attribute: str) -> int | None:
         """The SLIDE as ticks of the attribute. ORIGIN is its phase and has no meaning without it."""

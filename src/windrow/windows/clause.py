@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, NoReturn
 
 from windrow.errors import QueryError, nearest
 from windrow.windows.bracket import PARTS, ClauseScope, WindowClause, refuse_strange_parts
@@ -29,6 +29,9 @@ from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import WindowSpec
 from windrow.windows.units import CALENDAR, Quantity
+
+#: sizes of up to so many units are looked at for a step that divides them
+_MOST_STEPS = 100_000
 
 __all__ = ["Quantity", "WindowClause", "resolve"]
 
@@ -237,7 +240,24 @@ def _cumulate(scope: ClauseScope) -> WindowSpec:
             code="window-slide",
             hint=f"write [CUMULATE {scope.clause.range} SLIDE …], with a SLIDE that divides it",
         )
+    if step > 0 and size > 0 and size % step:
+        _refuse_step(scope, size, step)
     return CumulateWindow(size, step, scope.clause.origin or 0, **scope.common)
+
+
+def _refuse_step(scope: ClauseScope, size: int, step: int) -> NoReturn:
+    """With the greatest step below and the least above, in the unit of the one that was asked for."""
+    asked = scope.clause.slide
+    assert asked is not None
+    unit = scope.ticks(replace(asked, value=1), scope.attribute)
+    whole, hint = size // unit, "choose a step of which the size is a multiple"
+    if size % unit == 0 and whole <= _MOST_STEPS:
+        steps = [each for each in range(1, whole + 1) if whole % each == 0]
+        below = max(each for each in steps if each * unit <= step)
+        above = min(each for each in steps if each * unit >= step)
+        hint = f"take a step of {' or '.join(str(replace(asked, value=each)) for each in (below, above))}"
+    message = f"a CUMULATE window grows in whole steps, and {scope.clause.range} is no multiple of {asked}"
+    raise QueryError(message, code="window-size", hint=hint)
 
 
 def _lifetime(scope: ClauseScope) -> WindowSpec:

@@ -68,8 +68,8 @@ class Quantity:
     6400000
     >>> Quantity(1000, "row").count()
     1000
-    >>> print(Quantity(5, "min"), Quantity(5, None))
-    5 MINUTES 5
+    >>> print(Quantity(5, "min"), Quantity(1, "h"), Quantity(5, None))
+    5 MINUTES 1 HOUR 5
     """
 
     value: int | Decimal
@@ -97,7 +97,18 @@ class Quantity:
         return self.unit in MICROSECONDS
 
     def __str__(self) -> str:
-        return f"{self.value} {self.unit}" if self.unit else str(self.value)
+        unit = self.unit and (self.unit.removesuffix("S") if self.value == 1 else self.unit)
+        return f"{self.value} {unit}" if unit else str(self.value)
+
+    @classmethod
+    def of_time(cls, micros: int) -> Quantity:
+        """A length of time in the greatest unit that divides it.
+
+        >>> print(Quantity.of_time(90_000_000), Quantity.of_time(-60_000_000))
+        90 SECONDS -1 MINUTES
+        """
+        size, unit = max((size, unit) for unit, size in MICROSECONDS.items() if micros % size == 0)
+        return cls(micros // size, unit)
 
     def ticks(self, domain: Domain) -> int:
         """This much of an attribute of the domain, in ticks."""

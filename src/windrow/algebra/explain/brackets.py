@@ -28,7 +28,7 @@ from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, Unbound
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
-from windrow.windows.units import CALENDAR, DAYS, MICROSECONDS, MONTHS
+from windrow.windows.units import CALENDAR, DAYS, MICROSECONDS, MONTHS, Quantity
 
 if TYPE_CHECKING:
     from windrow.algebra.over import OverFrame
@@ -150,9 +150,7 @@ def quantity(ticks: int, domain: Domain) -> str:
     """
     if domain is not Domain.TIME:
         return _number(ticks, domain)
-    size, unit = max((size, unit) for unit, size in MICROSECONDS.items() if ticks % size == 0)
-    count = ticks // size
-    return f"{count} {unit.removesuffix('S') if count == 1 else unit}"
+    return str(Quantity.of_time(ticks))
 
 
 def _number(ticks: int, domain: Domain) -> str:

@@ -15,8 +15,8 @@ from windrow.algebra.functions.coercion import cast
 from windrow.algebra.types import BOOLEAN, STRING, Kind
 from windrow.errors import QueryError, nearest, one_letter_off
 from windrow.language import syntax
+from windrow.language.binder import ways_out
 from windrow.language.binder.constants import literal, suffixed, written_type
-from windrow.language.binder.names import describe
 from windrow.language.binder.places import at, mistake, refuse
 from windrow.language.shape import children
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 _INSTEAD_OF_AGGREGATE = {
     "WHERE": "put it in HAVING, which is about groups",
-    "the argument of an aggregate": "aggregate in a nested query, or write WSTREAM(…)[…] around it",
+    "the argument of an aggregate": "select {0} AS x in a nested query, and aggregate x around it;"
+    " or write WSTREAM({0})[ROWS 10]",
 }
 
 BOUNDS = ("window_start", "window_end")
@@ -109,7 +110,7 @@ class ExpressionBinder:
     def aggregate(self, node: syntax.Apply) -> Expression:
         """Refused: there are only rows here."""
         elsewhere = "aggregates stand in the select list, HAVING and ORDER BY"
-        hint = _INSTEAD_OF_AGGREGATE.get(self.clause, elsewhere)
+        hint = _INSTEAD_OF_AGGREGATE.get(self.clause, elsewhere).format(node.span.quoted)
         message = f"{node.function.upper()} is about a group of rows, but {self.clause} is about one row"
         refuse(node, message, "misplaced-aggregate", hint)
 
@@ -147,17 +148,13 @@ def _misplaced(node: syntax.Node) -> QueryError:
     match node:
         case syntax.ExistsTest():
             message = "EXISTS has a meaning only as one of the conditions joined by AND in WHERE"
-            hint = "write it there, not under OR, NOT (…) or in an expression"
+            hint = ways_out.exists_in_expression(node)
         case syntax.InTest():
             message = "IN (SELECT …) has a meaning only as one of the conditions joined by AND in WHERE"
-            hint = "write it there, not under OR, NOT (…) or in an expression"
+            hint = ways_out.in_expression(node)
         case syntax.ScalarQuery():
             message = "a query is a value only in comparisons of WHERE, joined by AND to the other conditions"
-            named = describe(node.query.items[0].expression) if isinstance(node.query, syntax.Select) else "…"
-            hint = (
-                f"elsewhere join it: LEFT JOIN (SELECT {named} AS x FROM …) AS q ON TRUE, and read q.x;"
-                f" for each k LEFT JOIN (SELECT k, {named} AS x FROM … GROUP BY k) AS q ON q.k = …"
-            )
+            hint = ways_out.value_elsewhere(node)
         case syntax.OverCall():
             message = f"{node.function} OVER stands in the select list and in QUALIFY"
             hint = "select it in a nested query under a name, and read that"
@@ -292,6 +289,11 @@ _ELSEWHERE = {
     **dict.fromkeys(("format", "printf", "format_string"), "concat({1}, …)"),
     **{f"sha{bits}": f"sha2({{0}}, {bits})" for bits in (224, 256, 384, 512)},
     **dict.fromkeys(("hash", "xxhash64"), "crc32(string({0}))"),
+    **{
+        f"{window}_{bound}": f"GROUP BY {window.upper()}({{0}}, {{1}}{more}), of which this is a bound"
+        for window, more in (("tumble", ""), ("hop", ", {2}"), ("session", ""))
+        for bound in ("start", "end", "rowtime")
+    },
     **dict.fromkeys(
         ("tumble_proctime", "hop_proctime", "session_proctime"), "the time of the rows: window_end"
     ),
@@ -306,15 +308,8 @@ def _elsewhere(node: syntax.Apply) -> str | None:
     form = _ELSEWHERE.get(node.function.lower())
     if form is None:
         return None
-    args = [_told(arg) for arg in node.args]
+    args = [arg.span.quoted for arg in node.args]
     return f"write {form.format(*args, *('…' for _ in range(3)))}"
-
-
-def _told(node: syntax.Node) -> str:
-    try:
-        return describe(node)
-    except QueryError:  # a function that is not known either
-        return "…"
 
 
 def is_bound(node: syntax.Node) -> bool:

@@ -27,6 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from windrow.algebra import aggregates
 from windrow.algebra import operators as ops
 from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.checks import no_internal_windows
@@ -38,6 +39,7 @@ from windrow.algebra.plan import Window
 from windrow.algebra.types import INT, NULL, Kind
 from windrow.errors import QueryError
 from windrow.language import syntax
+from windrow.language.binder import ways_out
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context
 from windrow.language.binder.expressions import ExpressionBinder, conditions, has_aggregate
@@ -45,7 +47,13 @@ from windrow.language.binder.places import at, mistake, refuse, walk
 from windrow.language.binder.pseudo import Leaves, bounds_over, pseudo_reads
 from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.binder.select_list import expand
-from windrow.language.binder.sources import NESTED, Conditions, bind_sources, renamed
+from windrow.language.binder.sources import (
+    NESTED,
+    Conditions,
+    bind_sources,
+    renamed,
+    table_at_its_rows,
+)
 from windrow.optimizer.movability import can_ever_fail
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
@@ -72,6 +80,8 @@ class OuterJoins:
         self.scope = scope
         self.items = items
         self.foreign: list[Expression] = []
+        #: the tables that are joined already, on their conditions
+        self.tables: list[tuple[FromItem, Expression]] = []
 
     def plan(self, where: list[Expression]) -> Plan:
         """All sources joined, and filtered by the conditions of WHERE."""
@@ -138,10 +148,17 @@ class OuterJoins:
             )
         if left.table is not None:
             swapped = replace(right, node=replace(right.node, join=_MIRRORED[kind]))
-            return _together([left, right], _with_table(swapped, left, _MIRRORED[kind], predicate))
+            with table_at_its_rows(left, self.items, predicate, outer=True):
+                return _together([left, right], _with_table(swapped, left, _MIRRORED[kind], predicate))
         if right.table is not None:
-            return _together([left, right], _with_table(left, right, kind, predicate))
-        return _together([left, right], _of_streams(left.plan, right.plan, kind, predicate))
+            self.tables.append((right, predicate))
+            with table_at_its_rows(right, self.items, predicate, outer=True):
+                return _together([left, right], _with_table(left, right, kind, predicate))
+        if not self.tables:
+            return _together([left, right], _of_streams(left.plan, right.plan, kind, predicate))
+        table, condition = self.tables[0]
+        with table_at_its_rows(table, self.items, condition, outer=True):
+            return _together([left, right], _of_streams(left.plan, right.plan, kind, predicate))
 
 
 def _of_streams(left: Plan, right: Plan, kind: str, predicate: Expression) -> Plan:
@@ -482,7 +499,7 @@ def _refuse_many_rows(query: syntax.QueryExpression) -> None:
         query,
         "a value is compared with a query that may have many rows",
         "many-rows",
-        "take an aggregate without GROUP BY, as in (SELECT MAX(price) …), or write IN (SELECT …)",
+        ways_out.one_row(query),
     )
 
 
@@ -686,7 +703,30 @@ def _where(select: syntax.Select, items: list[FromItem], scope: Scope) -> list[E
         for part in conditions(select.where)
         if not isinstance(part, syntax.ExistsTest | syntax.InTest) and not scalar_queries(part)
     ]
+    _refuse_about_answers(plain)
     return [ExpressionBinder(scope, "WHERE", bound).condition(part) for part in plain]
+
+
+def _refuse_about_answers(written: list[syntax.Node]) -> None:
+    """Numbers, frames and aggregates come after WHERE."""
+    for part in written:
+        over = next((each for each in walk(part) if isinstance(each, syntax.OverCall)), None)
+        if over is not None:
+            refuse(
+                over,
+                f"{over.function} OVER is about the rows that WHERE leaves, and stands behind it",
+                "misplaced",
+                f"write QUALIFY {part.span.quoted}, behind WHERE, GROUP BY and HAVING",
+            )
+        if has_aggregate(part):
+            called = next(
+                each.function.upper()
+                for each in walk(part)
+                if isinstance(each, syntax.Apply) and aggregates.is_aggregate(each.function)
+            )
+            message = f"{called} is about a group of rows, but WHERE is about one row"
+            hint = f"put it in HAVING, which is about groups: HAVING {part.span.quoted}"
+            refuse(part, message, "misplaced-aggregate", hint)
 
 
 def _exists(left: Plan, test: syntax.ExistsTest, context: Context) -> Plan:

@@ -30,7 +30,7 @@ from windrow.language.binder.constants import whole_number
 from windrow.language.binder.names import describe
 from windrow.language.binder.places import at, refuse
 from windrow.language.binder.sources import equal_or_null, renamed
-from windrow.language.syntax import Apply, Star
+from windrow.language.syntax import Apply, Name, Star
 from windrow.language.syntax import OverCall as Written
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Overs:
         if node.call.args or node.call.distinct or node.call.where is not None or node.ignores_null:
             refuse(node, f"{name} takes no arguments", "bad-over", f"write {name}() OVER (ORDER BY …)")
         if not order:
-            hint = f"write {name}() OVER (PARTITION BY … ORDER BY …)"
+            hint = f"write {name}() OVER ({_apart(node)}ORDER BY {self._another_column(node)})"
             refuse(node, f"{name} does not say by which order", "bad-over", hint)
         if node.frame is not None:
             refuse(
@@ -130,6 +130,12 @@ class Overs:
             (name, partition, order), f"{name.lower()} {len(self.ranks) + len(self.frames) + 1}"
         )
         return ColumnRef(found, BIGINT)
+
+    def _another_column(self, node: Written) -> str:
+        """A column that does not part the rows, to show an order by."""
+        parted = {part.parts[-1].lower() for part in node.partition if isinstance(part, Name)}
+        names = [entry.name for entry in self.scope.entries if entry.name.lower() not in parted]
+        return f"{names[-1]} DESC" if names else "…"
 
     def _is_append_only(self, node: Written, order: tuple[tuple[Expression, bool], ...]) -> bool:
         """Whether the numbers of rows stay as they are when others come."""
@@ -149,6 +155,8 @@ class Overs:
             message = f"{node.function} OVER does not say by which order rows come before a row"
             source = self.scope.sources[0] if self.scope.sources else "s"
             window = f"for all rows of a window write one: FROM {source} [RANGE 1 MINUTE SLIDE 1 MINUTE]"
+            if known:
+                hint = f"write {node.call.span.quoted} OVER ({_apart(node)}ORDER BY {known[0]})"
             refuse(node, message, "bad-over", f"{hint}; {window}")
         if len(order) > 1 or order[0][1]:
             message = "a frame goes through rows in the order in which they become final, and by no other"
@@ -246,6 +254,12 @@ class Overs:
 
 def _is_whole(node: Written) -> bool:
     return aggregates.is_aggregate(node.call.function) and node.function not in KINDS
+
+
+def _apart(node: Written) -> str:
+    """The PARTITION BY of a call, as it is written, with a blank behind it."""
+    keys = ", ".join(part.span.quoted for part in node.partition)
+    return f"PARTITION BY {keys} " if keys else ""
 
 
 def _beside_groups(

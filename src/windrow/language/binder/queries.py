@@ -40,6 +40,7 @@ from windrow.language.binder.pseudo import bounds_over
 from windrow.language.binder.scope import Scope
 from windrow.language.binder.select_list import SelectList, expand
 from windrow.language.binder.sources import NESTED, entries_of, equal_or_null, renamed, window
+from windrow.language.binder.ways_out import slid
 from windrow.language.syntax import meaning
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def bind_order(select: syntax.Select, outputs: SelectList, values: ExpressionBin
             select.order_by[0][0],
             "ORDER BY without LIMIT changes nothing: delivered rows are always in order of (at, op, row)",
             "order-without-limit",
-            "add LIMIT n for the first n rows of each answer, or leave ORDER BY out",
+            f"write ORDER BY {_ordered(select)} LIMIT 10 for the first rows of each answer, or leave it out",
         )
     values.clause = "ORDER BY"
     return tuple((values.bind(outputs.dereferenced(key)), descending) for key, descending in select.order_by)
@@ -116,8 +117,22 @@ def whole_answers(select: syntax.Select, plan: Plan, around: StreamWord) -> None
             select.limit or select,
             "LIMIT picks the first rows of a whole answer, but this query gives changes of its answer",
             "limit-of-changes",
-            "select RSTREAM(…), or give the windows a SLIDE",
+            _for_whole_answers(select),
         )
+
+
+def _ordered(select: syntax.Select) -> str:
+    """The keys of ORDER BY as they are written."""
+    return ", ".join(key.span.quoted + (" DESC" if descending else "") for key, descending in select.order_by)
+
+
+def _for_whole_answers(select: syntax.Select) -> str:
+    """The word, and a SLIDE, that make answers whole, with the select list and a window of the query."""
+    items = syntax.hull(item.span for item in select.items).quoted
+    distinct = "DISTINCT " if select.distinct else ""
+    window = next(filter(None, map(slid, select.sources)), None)
+    more = f", or give the windows a SLIDE, as in FROM {window}" if window else ""
+    return f"write SELECT RSTREAM({distinct}{items}){more}"
 
 
 def _count(node: syntax.Node) -> int:
@@ -471,11 +486,25 @@ def bind_query(query: syntax.QueryExpression, catalog: Catalog) -> Emit:
     with at(query):
         stream = relation.stream
     if isinstance(query, syntax.Select | syntax.SetOperation) and query.emits is not None:
-        _check_emitted(query.emits, stream)
+        _check_emitted(query, query.emits, stream)
     return stream
 
 
-def _check_emitted(written: syntax.EmitClause, stream: Emit) -> None:
+def _slid_in(query: syntax.Select | syntax.SetOperation) -> str:
+    sources = query.sources if isinstance(query, syntax.Select) else ()
+    return next(filter(None, map(slid, sources)), "s [RANGE 1 MINUTE SLIDE 1 MINUTE]")
+
+
+def _unslid_in(query: syntax.Select | syntax.SetOperation) -> str:
+    sources = query.sources if isinstance(query, syntax.Select) else ()
+    found = next((s for s in sources if s.name and s.window and s.window.clause.kind == "RANGE"), None)
+    size = found.window.clause.range if found is not None and found.window is not None else None
+    return f", as in FROM {found.name} [RANGE {size}]" if found is not None and size is not None else ""
+
+
+def _check_emitted(
+    query: syntax.Select | syntax.SetOperation, written: syntax.EmitClause, stream: Emit
+) -> None:
     """What a query gives is decided by its windows; what EMIT says has to be that."""
     whole = stream.meaning is StreamWord.RSTREAM
     if written.final and not whole:
@@ -483,14 +512,15 @@ def _check_emitted(written: syntax.EmitClause, stream: Emit) -> None:
             written,
             "this query gives changes as they come: no window of it is told when it is over",
             "emit",
-            "leave EMIT out, or give the windows a SLIDE, as in [RANGE 1 MINUTE SLIDE 1 MINUTE]",
+            f"leave EMIT out, or give the windows a SLIDE, as in FROM {_slid_in(query)}",
         )
     if not written.final and whole:
         refuse(
             written,
             "each window is told once, when it is over, and not again with every row",
             "emit",
-            "leave EMIT CHANGES out, or write EMIT FINAL; a window without SLIDE gives changes",
+            "leave EMIT CHANGES out, or write EMIT FINAL; a window without SLIDE gives changes"
+            + _unslid_in(query),
         )
 
 

@@ -14,6 +14,7 @@ tested after all that stands before it, which may be there to protect it.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, Schema, conjunction, conjuncts
 from windrow.algebra.functions import call
+from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Filter, Join, Project, TableJoin, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP, Kind
@@ -38,6 +40,8 @@ from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.ranges import UnboundedWindow
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from windrow.language.syntax import FromEntry, PointSyntax, QueryExpression
 
 
@@ -415,8 +419,9 @@ class Conditions:
         plan = self._joined_streams()
         for item in self.order:
             assert item.table is not None
-            with at(item.node):
-                plan = TableJoin(plan, item.table, conjunction(tuple(self.tables[item.alias])))
+            predicate = conjunction(tuple(self.tables[item.alias]))
+            with at(item.node), table_at_its_rows(item, self.items, predicate):
+                plan = TableJoin(plan, item.table, predicate)
         return Filter(plan, conjunction(tuple(self.filter))) if self.filter else plan
 
     def _joined_streams(self) -> Plan:
@@ -432,6 +437,45 @@ class Conditions:
                 hint="a query, also one in EXISTS, needs a stream in FROM; tables are joined to it",
             )
         return Join(plans, conjunction(tuple(self.join))) if len(plans) > 1 else plans[0]
+
+
+@contextmanager
+def table_at_its_rows(
+    table: FromItem, items: list[FromItem], predicate: Expression, *, outer: bool = False
+) -> Iterator[None]:
+    """Where a table cannot be joined to what is there: the query in which it is joined to the rows as they
+    come, before what makes them expire unpredictably, or what gives them other instants."""
+    try:
+        yield
+    except QueryError as error:
+        if error.code in ("table-over-str", "table-below-join", "no-order"):
+            error.hint = _joined_as_they_come(table, items, predicate, outer) or error.hint
+        raise
+
+
+def _joined_as_they_come(
+    table: FromItem, items: list[FromItem], predicate: Expression, outer: bool
+) -> str | None:
+    streams = [item for item in items if item.table is None and item.names & predicate.columns]
+    rows = streams[0] if len(streams) == 1 else None
+    if rows is None or rows.node.name is None or rows.node.window is None or rows.node.function is not None:
+        return None
+    known = {entry.name for entry in rows.entries}
+    more = [entry.name for entry in table.entries if entry.name not in known]
+    listed = ", ".join([f"{rows.alias}.*", *(f"{table.alias}.{name}" for name in more)])
+    stream, other = (
+        _called(item.node.name or "", item.alias, now) for item, now in ((rows, " [NOW]"), (table, ""))
+    )
+    join = "LEFT JOIN" if outer else "JOIN"
+    read = f", and read {rows.alias}.{more[0]}" if more else ""
+    return (
+        f"join it to the rows as they come: FROM (SELECT ISTREAM({listed}) FROM {stream} {join} {other}"
+        f" ON {to_sql(predicate, str)}) {rows.node.window.span.quoted} AS {rows.alias}{read}"
+    )
+
+
+def _called(name: str, alias: str, window: str) -> str:
+    return f"{name}{window}" if alias == name else f"{name}{window} {alias}"
 
 
 def _compares_one_bound(part: Expression) -> bool:
