@@ -22,7 +22,7 @@ from windrow.kernels.relational.windows.leaf import NUMBER
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
-    from windrow.kernels.relational.options import Options
+    from windrow.kernels.relational.expiry_layouts import Options
 
 #: what the answers of one instant come to: how many, and the sums of two parts of their hashes
 _HASHED = ("k", "m", "t", "n")

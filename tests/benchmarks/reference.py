@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks.studies.steps import Batch, Standing
 from windrow.algebra.plan import Emit
-from windrow.kernels.relational.options import Options
+from windrow.kernels.relational.expiry_layouts import Options
 from windrow.reference.executor import ReferenceExecutor
 
 Answers = list[tuple[int, str, tuple[object, ...]]]

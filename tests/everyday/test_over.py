@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from windrow.engine import declared
 from windrow.kernels.executor import GeneralExecutor
-from windrow.kernels.relational.aggregate.frames import TAIL
+from windrow.kernels.relational.ranks import TAIL
 from windrow.language.compile import compile_query
 from windrow.testing import Harness
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.kernels.clock import PaneClock
-from windrow.kernels.shared.request import WindowRequest
-from windrow.kernels.shared.shared_state import PaneGrid
+from windrow.kernels.shared.shared_state import PaneGrid, WindowRequest
 
 
 @given(

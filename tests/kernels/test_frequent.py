@@ -18,7 +18,7 @@ from windrow.algebra.plan import Emit
 from windrow.engine.explain import declared, explain
 from windrow.errors import QueryError
 from windrow.kernels.executor import GeneralExecutor, KernelExecutor
-from windrow.kernels.relational.options import Options, Strategy
+from windrow.kernels.relational.expiry_layouts import Options, Strategy
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 from windrow.testing import Harness

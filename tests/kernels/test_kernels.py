@@ -23,9 +23,8 @@ from windrow.algebra.plan import Emit, Scan, Window
 from windrow.kernels.aggregates.measures import Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, rows_of, to_frame
-from windrow.kernels.panes.answers import PaneAnswers
 from windrow.kernels.panes.live_panes import LivePanes
-from windrow.kernels.panes.pane_tables import assign_panes, pane_table
+from windrow.kernels.panes.pane_tables import PaneAnswers, assign_panes, pane_table
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.state import Chunk, Delta, Kernel, State
@@ -200,7 +199,7 @@ def test_long_gaps_cost_nothing() -> None:
 
 
 def test_output_comes_in_bounded_blocks(monkeypatch: Any) -> None:
-    monkeypatch.setattr("windrow.kernels.panes.slide.CELLS", 64)
+    monkeypatch.setattr("windrow.kernels.panes.pane_tables.CELLS", 64)
     answers = answers_of(RangeWindow(8, 2), [Measured("count", ())], "v")
     rows = [(None, n, None, None, None, None, None, n % 50) for n in range(200)]
     sizes = {}

@@ -22,9 +22,9 @@ from windrow.kernels.columnar.combiners import (
     segmented,
     take,
 )
-from windrow.kernels.panes import slide
-from windrow.kernels.panes.cuts import Cut, cut_of
-from windrow.kernels.panes.slide import SlideShape, dense, sparse, units
+from windrow.kernels.panes import pane_tables
+from windrow.kernels.panes.pane_tables import SlideShape, dense, sparse, units
+from windrow.kernels.panes.query import Cut, cut_of
 from windrow.windows.element import Element
 from windrow.windows.ranges import RangeWindow
 
@@ -141,4 +141,4 @@ def test_units_cover_all_windows_of_all_groups_and_are_bounded(g: int, count: in
     found = list(units(g, (10, 10 + count), cut)) if g * count < 10**8 else []
     area = sum((b - a) * (d - c) for (a, b), (c, d) in found)
     assert area == (g * count if found else 0)
-    assert all((b - a) * (d - c) <= slide.CELLS or b - a == 1 for (a, b), (c, d) in found)
+    assert all((b - a) * (d - c) <= pane_tables.CELLS or b - a == 1 for (a, b), (c, d) in found)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from windrow.engine import declared
 from windrow.kernels.executor import KernelExecutor
-from windrow.kernels.panes import answers as wanted
-from windrow.kernels.panes.answers import runs_of
+from windrow.kernels.panes import pane_tables
+from windrow.kernels.panes.pane_tables import runs_of
 from windrow.kernels.state import Chunk, State, without
 from windrow.language.compile import compile_query
 
@@ -61,7 +61,7 @@ def _rows(chunks: tuple[Chunk, ...]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.part(5)
-@pytest.mark.parametrize("worth", [1, 4, wanted.WORTH])
+@pytest.mark.parametrize("worth", [1, 4, pane_tables.WORTH])
 @pytest.mark.parametrize("name", QUERIES)
 @given(steps=rows, cut=st.integers(1, 12), pattern=st.integers(0, 255))
 @settings(max_examples=8)
@@ -72,7 +72,7 @@ def test_the_others_are_answered_as_ever(
         return bool(pattern >> end % 8 & 1)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(wanted, "WORTH", worth)
+        patch.setattr(pane_tables, "WORTH", worth)
         whole, part, now = executor(name), lacking(name, drops), 0
         given_rows = [(k, v, now := now + step) for k, v, step in steps]
         for place in range(0, len(given_rows), cut):
@@ -85,19 +85,21 @@ def test_the_others_are_answered_as_ever(
         assert Counter(part.take()) == Counter(expected)
 
 
-@given(st.integers(-5, 5), st.integers(0, 30), st.sets(st.integers(-10, 40)), st.integers(1, wanted.WORTH))
+@given(
+    st.integers(-5, 5), st.integers(0, 30), st.sets(st.integers(-10, 40)), st.integers(1, pane_tables.WORTH)
+)
 def test_runs_hold_every_wanted_window_once(first: int, count: int, unwanted: set[int], groups: int):
     found = [w for part in runs_of((first, first + count), unwanted, groups) for w in range(*part)]
     assert sorted(set(found)) == found
     assert {w for w in range(first, first + count) if w not in unwanted} <= set(found)
-    if groups == wanted.WORTH:
+    if groups == pane_tables.WORTH:
         assert not unwanted & set(found)
 
 
 @pytest.mark.parametrize("name", ["live panes", "two stacks", "tumbling"])
 def test_nothing_is_computed_for_a_long_run(name: str, monkeypatch: pytest.MonkeyPatch):
     """States of windows are asked for only where one is wanted."""
-    monkeypatch.setattr(wanted, "WORTH", 1)
+    monkeypatch.setattr(pane_tables, "WORTH", 1)
     found = lacking(name, lambda end: end > 12)
     asked: list[int] = []
     table = type(found.program.levels[-1].answers).table

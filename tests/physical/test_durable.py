@@ -18,7 +18,7 @@ from windrow.engine import declared
 from windrow.engine.engine import Engine
 from windrow.errors import QueryError, StateError
 from windrow.execution import bundle
-from windrow.kernels.relational import durable_names as kinds
+from windrow.kernels.relational import implementations
 from windrow.kernels.relational.distinct import DeltaStar
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.language.compile import compile_query
@@ -203,7 +203,7 @@ def test_an_operator_that_keeps_something_else_is_refused_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def another_version() -> None:
-        monkeypatch.setitem(kinds.OPERATORS, Joined, "join.2")
+        monkeypatch.setitem(implementations.OPERATORS, Joined, "join.2")
 
     with pytest.raises(StateError, match=r"was `join\.1`, and is `join\.2`") as caught:
         both(planned("join"), tmp_path / "join", another_version)

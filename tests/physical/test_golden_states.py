@@ -15,7 +15,7 @@ from windrow.algebra.plan import Emit, Scan, TableScan
 from windrow.engine.sharing import shared_state as common
 from windrow.errors import StateError
 from windrow.kernels.aggregates.partials import Extreme
-from windrow.kernels.relational.durable_names import KERNELS, OPERATORS
+from windrow.kernels.relational.implementations import KERNELS, OPERATORS
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.operators import SHARED

@@ -10,7 +10,7 @@ import pytest
 from tests.algebra.explain.cases import planned
 
 import windrow.kernels.relational
-from windrow.kernels.relational.durable_names import OPERATORS
+from windrow.kernels.relational.implementations import OPERATORS
 from windrow.kernels.relational.operator import Operator
 from windrow.physical import plan_query
 

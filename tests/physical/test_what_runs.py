@@ -25,8 +25,8 @@ from windrow.engine import declared
 from windrow.engine.explain import described
 from windrow.engine.sharing.arrangement import Arranging
 from windrow.errors import WindrowError
-from windrow.kernels.relational.durable_names import KERNELS, kind_of
 from windrow.kernels.relational.expiry_layouts import count_of
+from windrow.kernels.relational.implementations import KERNELS, kind_of
 from windrow.kernels.relational.program import RelationalProgram, UnionProgram
 from windrow.kernels.state import State
 from windrow.language.catalog import Catalog

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from windrow.engine.refresh_scheduler import Refreshes, RefreshGroup
     from windrow.engine.statistics import ObservedStatistics
     from windrow.execution.delta_file import WriteTarget
-    from windrow.kernels.shared.request import WindowRequest
+    from windrow.kernels.shared.shared_state import WindowRequest
     from windrow.language.catalog import StandingQuery
     from windrow.physical import PhysicalPlan
     from windrow.state.store import Store

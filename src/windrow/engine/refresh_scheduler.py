@@ -47,9 +47,8 @@ from windrow.windows.spec import OwnInterval, WindowSpec
 if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord
     from windrow.kernels.clock import Clock
-    from windrow.kernels.panes.cuts import Cut
-    from windrow.kernels.shared.request import WindowRequest
-    from windrow.kernels.shared.shared_state import SharedState
+    from windrow.kernels.panes.query import Cut
+    from windrow.kernels.shared.shared_state import SharedState, WindowRequest
 
 
 @dataclass(frozen=True)

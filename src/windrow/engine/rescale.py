@@ -42,12 +42,11 @@ from windrow.execution.relational import OF
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import shards_of, split
 from windrow.kernels.panes.subtract_on_evict import TOTAL
-from windrow.kernels.relational.emit.emission import Snapshots
-from windrow.kernels.relational.emit.evaluation import WAITING
-from windrow.kernels.relational.exists import Matched
+from windrow.kernels.relational.emission import WAITING, Snapshots
 from windrow.kernels.relational.implementations import placed
 from windrow.kernels.relational.internal.build import Outliving
 from windrow.kernels.relational.internal.runs import WindowRuns
+from windrow.kernels.relational.negation import Matched
 from windrow.kernels.relational.signed_rows import FOREVER, ID, VE, N
 from windrow.kernels.relational.windows.leaf import WHO
 from windrow.kernels.state import PANE, Chunk, State, chunked, joined

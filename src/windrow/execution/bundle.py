@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.user import install_version
 from windrow.algebra.shipments import packed, unpacked
-from windrow.kernels.relational.common_subplans import Parts, SubplanView
-from windrow.kernels.relational.emit.evaluation import WAITING
+from windrow.kernels.relational.emission import WAITING
+from windrow.kernels.relational.program import Parts, SubplanView
 from windrow.physical.units import SlidingUnit, Unit, unit_of
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.shared import kernel as shared_kernel
-from windrow.kernels.shared.request import instants
+from windrow.kernels.shared.shared_state import instants
 from windrow.kernels.state import Delta, State, without
 from windrow.physical.units import GeneralUnit, SlidingUnit
 from windrow.state.names import OUTBOX

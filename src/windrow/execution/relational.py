@@ -14,9 +14,8 @@ from windrow.execution.delta_file import QUERY, TABLE, Spool
 from windrow.execution.reports import Fault, fault_of
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
-from windrow.kernels.relational.common_subplans import Parts, SubplanStep
-from windrow.kernels.relational.emit.evaluation import WAITING
-from windrow.kernels.relational.program import News, RelationalProgram
+from windrow.kernels.relational.emission import WAITING
+from windrow.kernels.relational.program import News, Parts, RelationalProgram, SubplanStep
 from windrow.kernels.relational.state_transfer import begun_over, rebuilt
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ What they run so far: aggregates over [RANGE … SLIDE …] and [LANDMARK … SL
 | `intake`     | a batch of a stream                 | accepted rows, late rows, progress    |
 | `panes`      | accepted rows                       | states by pane and group              |
 | a kernel     | state, states by pane, two clocks   | the next state, answers in blocks     |
-| `answers`    | states of windows, from the kernel  | HAVING, select list: Arrow tables     |
+| `pane_tables`| states of windows, from the kernel  | HAVING, select list: Arrow tables     |
 
-The kernels are `stacks.TwoStacks` (persisted: an epoch reads what it answers), `live_panes.LivePanes` (it
-reads what the window holds), `differences.Differences` (counts of values, added and subtracted by pane) and
-`running.RunningTotals` (landmark). All combine by `combiners`; what an
-aggregate's state is, they learn from `registry`. `executor.KernelExecutor` runs a query on them.
+The kernels are `two_stacks.TwoStacks` (persisted: an epoch reads what it answers), `live_panes.LivePanes` (it
+reads what the window holds), `subtract_on_evict.Differences` (counts of values, added and subtracted by pane)
+and `live_panes.RunningTotals` (landmark). All combine by `combiners`; what an
+aggregate's state is, they learn from `measures`. `executor.KernelExecutor` runs a query on them.
 """

@@ -33,7 +33,7 @@ import polars as pl
 
 from windrow.algebra.catalog import Late
 from windrow.algebra.plan import Emit, Scan, TableScan, Window
-from windrow.kernels.columnar.codes import looked_up
+from windrow.kernels.columnar.columns import looked_up
 from windrow.kernels.intake import Known, moments_of
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE, finite
 from windrow.windows.domain import INFINITY, Instant
@@ -41,7 +41,7 @@ from windrow.windows.domain import INFINITY, Instant
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from windrow.kernels.panes.cuts import Cut
+    from windrow.kernels.panes.query import Cut
 
     Knowns = Mapping[str, Known]
     Held = Mapping[str, Instant]

@@ -53,8 +53,8 @@ from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.panes.program import Level, PaneProgram
 from windrow.kernels.relational.build import lag_of, reports_alone
-from windrow.kernels.relational.emit.emission import AT, OP
-from windrow.kernels.relational.options import Options
+from windrow.kernels.relational.emission import AT, OP
+from windrow.kernels.relational.expiry_layouts import Options
 from windrow.kernels.relational.program import News, RelationalProgram, States
 from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N
 from windrow.kernels.relational.tables import TableIntake

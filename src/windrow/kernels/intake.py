@@ -18,8 +18,7 @@ import polars as pl
 from windrow.algebra.catalog import Late, Stream
 from windrow.algebra.values import canonical
 from windrow.errors import DataError
-from windrow.kernels.columnar.codes import looked_up
-from windrow.kernels.columnar.columns import plain
+from windrow.kernels.columnar.columns import looked_up, plain
 from windrow.kernels.columnar.decimals import unscaled
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.windows.domain import (

@@ -21,7 +21,7 @@ from windrow.kernels.columnar.combiners import Combiner, Lanes
 
 if TYPE_CHECKING:
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.answers import PaneAnswers
+    from windrow.kernels.panes.pane_tables import PaneAnswers
 
 # ------------------------------------------------------------ layouts
 #

@@ -19,8 +19,7 @@ from zlib import compress, decompress
 from windrow.algebra.canonical import FORMAT, canonical_form, canonical_text, digest_of, own_form, plan_of
 from windrow.algebra.explain import Alternative
 from windrow.errors import QueryError, StateError
-from windrow.kernels.relational.durable_names import kind_of, parts_of
-from windrow.kernels.relational.implementations import placed
+from windrow.kernels.relational.implementations import kind_of, parts_of, placed
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.planner import PhysicalPlan

@@ -36,8 +36,7 @@ from windrow.kernels.aggregates.partials import (
     PartialColumns,
 )
 from windrow.kernels.columnar.expressions import can_fail
-from windrow.kernels.panes.cuts import Cut
-from windrow.kernels.panes.query import Normal, normal_form
+from windrow.kernels.panes.query import Cut, Normal, normal_form
 from windrow.kernels.state import PANE, ROWS
 from windrow.windows.punctuation import NoPolicy, Ordered, Slack
 
@@ -373,7 +372,7 @@ def _feed(name: str, queries: Sequence[NativeQuery | NativeSharedState]) -> Feed
 def pane_begin(cuts: Iterable[Cut]) -> str:
     """Where the finest pane of a moment begins: the last place where any window begins or ends.
 
-    >>> from windrow.kernels.panes.cuts import Cut
+    >>> from windrow.kernels.panes.query import Cut
     >>> pane_begin([Cut(60, 10), Cut(300, 20)])
     '(__t - pmod(__t - 0L, 10L))'
     >>> pane_begin([Cut(7, 5)])

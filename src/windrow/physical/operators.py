@@ -14,11 +14,10 @@ from windrow.algebra.aggregates import Size
 from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter, Project, Union
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
-from windrow.kernels.panes.landmark import RunningTotals
+from windrow.kernels.panes.live_panes import RunningTotals
 from windrow.kernels.panes.subtract_on_evict import Differences
 from windrow.kernels.panes.two_stacks import TwoStacks
-from windrow.kernels.relational.durable_names import kind_of
-from windrow.kernels.relational.implementations import placed, report
+from windrow.kernels.relational.implementations import kind_of, placed, report
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.units import GeneralUnit, UnionUnit, Unit

@@ -18,8 +18,8 @@ from windrow.errors import QueryError
 from windrow.kernels.clock import Clock, Timing
 from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.panes.query import SlidingQuery
+from windrow.kernels.relational.expiry_layouts import Ends, Options
 from windrow.kernels.relational.join.partners import telling
-from windrow.kernels.relational.options import Ends, Options
 from windrow.kernels.relational.program import RelationalProgram, UnionProgram, UnionTiming
 from windrow.physical.partitioning import placement_of, table_places
 from windrow.windows.domain import INFINITY, ROW_NUM, Instant

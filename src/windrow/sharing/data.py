@@ -16,7 +16,7 @@ from typing import Any
 from windrow.algebra.expressions import Expression
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.kernels.aggregates import partials, value_tables
-from windrow.kernels.aggregates.user_states import UserState
+from windrow.kernels.aggregates.partials import UserState
 from windrow.kernels.state import TableLayout
 from windrow.sharing.synopses import SharedGrid
 

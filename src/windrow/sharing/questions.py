@@ -22,7 +22,7 @@ from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.aggregates.value_tables import Cells, Listed
 from windrow.kernels.columnar.expressions import can_fail
-from windrow.kernels.panes.answers import PaneAnswers
+from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
 from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
 from windrow.sharing.predicates import Predicate, predicate_of

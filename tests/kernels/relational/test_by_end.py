@@ -16,9 +16,8 @@ from windrow.algebra.plan import Emit
 from windrow.engine import declared
 from windrow.kernels.aggregates.measures import Argument, Measures
 from windrow.kernels.executor import GeneralExecutor
-from windrow.kernels.relational.aggregate.by_expiry import ByEnd
-from windrow.kernels.relational.aggregate.group_by import ROWS
-from windrow.kernels.relational.aggregate.lifts import Lifts
+from windrow.kernels.relational.aggregate.by_expiry import ByEnd, Lifts
+from windrow.kernels.relational.aggregate.group_by import HELD
 from windrow.kernels.relational.expiry_layouts import Calendar, condensed
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.signed_rows import TS, VE, VS, N
@@ -95,7 +94,7 @@ def test_state_does_not_grow_with_the_rows_of_a_join(
             executor.push(name, [(1, n, 0, now) for n in range(32)])
             executor.punctuate(name, now + 2)
         assert executor.take()
-    kept = executor.states[place].of(ROWS)
+    kept = executor.states[place].of(HELD)
     assert 0 < sum(chunk.table.num_rows for chunk in kept) <= most
 
 

@@ -22,10 +22,21 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.algebra.types import BIGINT
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational import expiry_layouts as layouts
-from windrow.kernels.relational.exists import TOLD
-from windrow.kernels.relational.expiry_layouts import Calendar, Fifo, Hashed, Sorted, frame_of
+from windrow.kernels.relational.expiry_layouts import (
+    Calendar,
+    Counted,
+    Ends,
+    Evaluation,
+    Fifo,
+    Hashed,
+    Negation,
+    Options,
+    Sorted,
+    Tables,
+    frame_of,
+)
 from windrow.kernels.relational.join.multiway import cheaper, observed, order_of
-from windrow.kernels.relational.options import Counted, Ends, Evaluation, Negation, Options, Tables
+from windrow.kernels.relational.negation import TOLD
 from windrow.kernels.relational.signed_rows import FOREVER, VE, N, consolidated
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.punctuation import Ordered

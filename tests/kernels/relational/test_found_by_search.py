@@ -13,7 +13,7 @@ from tests.kernels.relational.scripts import assert_agree
 from windrow.algebra.changes import Change
 from windrow.engine import declared
 from windrow.kernels.executor import GeneralExecutor
-from windrow.kernels.relational.options import Options, Strategy
+from windrow.kernels.relational.expiry_layouts import Options, Strategy
 from windrow.language.compile import compile_query
 from windrow.testing import Harness
 

@@ -8,8 +8,16 @@ from tests.kernels.relational.test_choices import join, negated
 
 from windrow.algebra.plan import Emit, Plan, Window
 from windrow.errors import QueryError
+from windrow.kernels.relational.expiry_layouts import (
+    Counted,
+    Ends,
+    Evaluation,
+    Negation,
+    Options,
+    Strategy,
+    Tables,
+)
 from windrow.kernels.relational.implementations import Implementation, placed, report
-from windrow.kernels.relational.options import Counted, Ends, Evaluation, Negation, Options, Strategy, Tables
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow

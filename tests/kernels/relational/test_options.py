@@ -20,7 +20,15 @@ from windrow.algebra.plan import Emit, Plan, StreamWord
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
 from windrow.kernels.executor import GeneralExecutor
-from windrow.kernels.relational.options import Counted, Ends, Evaluation, Negation, Options, Strategy, Tables
+from windrow.kernels.relational.expiry_layouts import (
+    Counted,
+    Ends,
+    Evaluation,
+    Negation,
+    Options,
+    Strategy,
+    Tables,
+)
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import RangeWindow

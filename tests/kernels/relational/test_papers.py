@@ -11,7 +11,7 @@ from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit, StreamUnion
 from windrow.engine import declared
 from windrow.kernels.executor import GeneralExecutor
-from windrow.kernels.relational.options import Options, Strategy
+from windrow.kernels.relational.expiry_layouts import Options, Strategy
 from windrow.language.compile import compile_query
 
 

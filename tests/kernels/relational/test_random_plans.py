@@ -14,7 +14,7 @@ from tests.support.stored_states import read, written
 
 from windrow.algebra.plan import Emit
 from windrow.kernels.executor import GeneralExecutor
-from windrow.kernels.relational.options import Options, Strategy
+from windrow.kernels.relational.expiry_layouts import Options, Strategy
 
 pytestmark = pytest.mark.deep
 

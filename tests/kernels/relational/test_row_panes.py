@@ -15,7 +15,7 @@ from windrow.engine.explain import declared, explain
 from windrow.errors import DataError
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.aggregate.row_panes import RowPanes
-from windrow.kernels.relational.options import Options
+from windrow.kernels.relational.expiry_layouts import Options
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
 

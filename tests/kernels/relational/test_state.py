@@ -13,7 +13,7 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Except
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import BIGINT
 from windrow.kernels.executor import GeneralExecutor
-from windrow.kernels.relational.options import Options, Strategy
+from windrow.kernels.relational.expiry_layouts import Options, Strategy
 from windrow.windows.punctuation import Ordered
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow

@@ -17,7 +17,7 @@ from windrow.algebra.operators import Aggregate, Limit
 from windrow.algebra.plan import Emit
 from windrow.errors import QueryError
 from windrow.kernels.executor import GeneralExecutor
-from windrow.kernels.relational.options import Options, Strategy
+from windrow.kernels.relational.expiry_layouts import Options, Strategy
 from windrow.testing import Harness
 
 pytestmark = pytest.mark.deep

@@ -36,8 +36,7 @@ from windrow.execution.shared import operator_of, pane_grid_of, pane_grids_of
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.aggregates.partials import Partial
 from windrow.kernels.clock import Clock
-from windrow.kernels.columnar.codes import value_order
-from windrow.kernels.columnar.columns import polars_type, without_negative_zero
+from windrow.kernels.columnar.columns import polars_type, value_order, without_negative_zero
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.kernels.relational.program import News, RelationalProgram
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE, VE, VS, N
@@ -123,7 +122,7 @@ def _counted_by_value(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 
 
 if TYPE_CHECKING:
-    from windrow.kernels.panes.answers import PaneAnswers
+    from windrow.kernels.panes.pane_tables import PaneAnswers
     from windrow.sharing.data import Datum
     from windrow.sharing.predicates import Predicate
     from windrow.state.manifest import ChunkRef, Manifest

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from windrow.errors import QueryError
-from windrow.kernels.columnar.codes import row_order
+from windrow.kernels.columnar.columns import row_order
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.lifetime import LifetimeWindow

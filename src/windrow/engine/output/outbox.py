@@ -23,9 +23,16 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.catalog import instant_type
-from windrow.kernels.columnar.codes import row_order
-from windrow.kernels.columnar.columns import INSTANT, RESOLUTION, arrow_type, published, rows_schema, to_frame
-from windrow.kernels.shared.request import Follower
+from windrow.kernels.columnar.columns import (
+    INSTANT,
+    RESOLUTION,
+    arrow_type,
+    published,
+    row_order,
+    rows_schema,
+    to_frame,
+)
+from windrow.kernels.shared.shared_state import Follower
 from windrow.sinks import Delivery
 from windrow.state.chunk import OpenChunk, open_chunk
 

@@ -20,10 +20,9 @@ from windrow.engine.sharing.common_subplans import admission, general_unit, in_g
 from windrow.engine.sharing.followers import is_exact
 from windrow.engine.sharing.shared_state import Common, SharedRecipes
 from windrow.kernels.relational.aggregate.group_by import Grouped
-from windrow.kernels.relational.common_subplans import Parts, SubplanView
-from windrow.kernels.relational.operator import Operator, Stateless
+from windrow.kernels.relational.operator import Operator, Projected, Stateless
+from windrow.kernels.relational.program import Parts, SubplanView
 from windrow.kernels.relational.signed_rows import FOREVER
-from windrow.kernels.relational.stateless import Projected
 from windrow.optimizer.common_subplans import subplan_of
 from windrow.physical.sharing import Shared, Sharing
 from windrow.physical.units import GeneralUnit

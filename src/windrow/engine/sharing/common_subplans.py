@@ -2,7 +2,7 @@
 
 Queries of a query group see the same rows by the same clock, because they have the same windows over the same
 streams and have begun together. Their rows are filed once, and every part that some of them have in common
-runs once (`windrow.kernels.relational.common_subplans`). A query that asks less often may go at the slide of
+runs once (`windrow.kernels.relational.program`). A query that asks less often may go at the slide of
 another one to have more in common with it (`windrow.engine.sharing.common_subplans`). Query groups are made
 when the first rows come, out of all queries there are by then. A query that comes later begins over a join
 that runs, with all rows that it holds, where it fits (thesis, Definition 3.1 and 8.2); else it keeps a state
@@ -32,8 +32,8 @@ from windrow.algebra.shipments import packed
 from windrow.algebra.types import Kind
 from windrow.execution.bundle import Bundle, QueryGroup
 from windrow.execution.relational import Host
-from windrow.kernels.relational.common_subplans import Parts, SubplanView
-from windrow.kernels.relational.durable_names import kind_of
+from windrow.kernels.relational.implementations import kind_of
+from windrow.kernels.relational.program import Parts, SubplanView
 from windrow.kernels.relational.state_transfer import why_not_joined
 from windrow.optimizer import common_subplans as subplans
 from windrow.optimizer.common_subplans import likeness

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from windrow.kernels.shared.request import Follower, WindowRequest
+from windrow.kernels.shared.shared_state import Follower, WindowRequest
 
 if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord

@@ -18,10 +18,9 @@ from windrow.algebra.canonical import digest_of
 from windrow.errors import QueryError, StateError
 from windrow.execution.shared import Seed
 from windrow.kernels.aggregates.measures import GROUPS
-from windrow.kernels.aggregates.user_states import UserState
+from windrow.kernels.aggregates.partials import UserState
 from windrow.kernels.aggregates.value_tables import Cells, OrderedRows
-from windrow.kernels.shared.request import WindowRequest
-from windrow.kernels.shared.shared_state import Entry, PaneGrid, SharedState
+from windrow.kernels.shared.shared_state import Entry, PaneGrid, SharedState, WindowRequest
 from windrow.kernels.shared.value_counts import ValueCounter
 from windrow.physical.identity import changed
 from windrow.physical.operators import SHARED

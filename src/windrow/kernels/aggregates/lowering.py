@@ -47,8 +47,7 @@ from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import DataError, QueryError
 from windrow.kernels.aggregates import value_tables as lists
 from windrow.kernels.aggregates.measures import partial_of
-from windrow.kernels.aggregates.partials import ExactTotal, LiftedRows, Partial
-from windrow.kernels.aggregates.user_states import finals
+from windrow.kernels.aggregates.partials import ExactTotal, LiftedRows, Partial, finals
 from windrow.kernels.aggregates.value_tables import cells_of, estimates, from_order, representatives
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import column_of, polars_type, values_of

@@ -34,7 +34,7 @@ from windrow.algebra.aggregates.variance import VarPop
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.errors import QueryError
 from windrow.kernels.aggregates import partials
-from windrow.kernels.aggregates.user_states import UserState
+from windrow.kernels.aggregates.partials import UserState
 from windrow.kernels.aggregates.value_tables import Cells, Listed, OrderedRows, cells_of
 from windrow.kernels.columnar.columns import without_negative_zero
 from windrow.kernels.columnar.combiners import TOTAL, Combiner

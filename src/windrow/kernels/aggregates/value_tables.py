@@ -63,8 +63,7 @@ from windrow.algebra.aggregates.frequent import Frequent
 from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.types import DataType, Kind
 from windrow.kernels.aggregates.partials import LiftedRows, Partial
-from windrow.kernels.columnar.codes import from_bits, row_order
-from windrow.kernels.columnar.columns import polars_type, without_negative_zero
+from windrow.kernels.columnar.columns import from_bits, polars_type, row_order, without_negative_zero
 from windrow.kernels.columnar.combiners import GREATEST, Combiner, Lanes
 from windrow.kernels.columnar.functions.casts import decimal_as_double
 from windrow.kernels.columnar.hashing import hashed, mixed

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from windrow.kernels.columnar.codes import looked_up
-from windrow.kernels.columnar.columns import picked
+from windrow.kernels.columnar.columns import looked_up, picked
 from windrow.kernels.state import PANE, Encoded, TableLayout
 
 if TYPE_CHECKING:

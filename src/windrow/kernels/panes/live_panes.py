@@ -1,10 +1,21 @@
-"""The simple kernel: keeps the panes of windows that are not answered yet, and reads all of them when one is.
+"""Simple kernels: live panes, and running totals.
+
+Live panes: the kernel that keeps the panes of windows that are not answered yet, and reads all of them when
+one is.
 
 Card: live panes
     requirements  associative combine
     time          per epoch: rows of all live panes, plus the answers
     space         one state per live pane and group
-    source        panes: Li et al. 2005, "No Pane, No Gain"; windows by `windrow.kernels.panes.slide`
+    source        panes: Li et al. 2005, "No Pane, No Gain"; windows by `windrow.kernels.panes.pane_tables`
+
+The landmark kernel: one running state per group, since nothing ever leaves.
+
+Card: running total
+    requirements  associative combine
+    time          per epoch: rows of the new panes, plus the answers
+    space         one state per group, and the panes that are not due
+    source        Gehrke, Korn and Srivastava 2001 (landmark windows)
 """
 
 from __future__ import annotations
@@ -19,18 +30,19 @@ import polars as pl
 
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.numbering import number_all
-from windrow.kernels.panes.answers import PaneAnswers, neighbours
-from windrow.kernels.panes.pane_tables import merge_panes
-from windrow.kernels.panes.slide import PaneWindows
-from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined
+from windrow.kernels.columnar.combiners import Lanes, run_ends, segmented
+from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, rows_of_ids
+from windrow.kernels.panes.pane_tables import PaneAnswers, PaneWindows, merge_panes, neighbours
+from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
 from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.grid import refuse_too_many
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pyarrow as pa
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.cuts import Cut
+    from windrow.kernels.panes.query import Cut
 
 
 @dataclass(frozen=True)
@@ -103,3 +115,109 @@ def _alive(frame: pl.DataFrame, cut: Cut, clock: PaneClock) -> tuple[Chunk, ...]
         return ()
     next_w = clock.windows(frame, cut)["last"] + 1
     return chunked([frame.filter(frame[PANE] >= (next_w + 1) * cut.per_slide - cut.per_window)])
+
+
+RUNNING = ".running"
+OPEN = ".open"
+
+
+@dataclass(frozen=True)
+class RunningTotals:
+    """Landmark windows: window w holds the panes up to w."""
+
+    answers: PaneAnswers
+
+    def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
+        latest = max((w for w in (state.meta.get("latest"), delta.latest) if w is not None), default=None)
+        meta = {} if latest is None else {"latest": latest}
+        chunks = self._opened(state, delta, clock)
+        if latest is None or clock.greatest[1] == -INFINITY:
+            return State(chunks, meta), iter(())
+        return self._closed(chunks, meta, clock, latest)
+
+    def united(self, states: Sequence[State]) -> State:
+        """All totals; the last window is the last of any."""
+        known = [state.meta["latest"] for state in states if "latest" in state.meta]
+        return State(joined(states), {"latest": max(known)} if known else {})
+
+    def _opened(self, state: State, delta: Delta, clock: PaneClock) -> dict[str, tuple[Chunk, ...]]:
+        """With the rows that came; a late row counts from its group's next window on."""
+        chunks = dict(state.chunks)
+        for name, table in delta.tables.items():
+            frame = to_frame(table)
+            next_w = clock.windows(frame, self.answers.query.cut)["first"]
+            later = pl.DataFrame([frame[PANE], next_w]).select(pl.max_horizontal(pl.all()))
+            frame = frame.with_columns(later.to_series().alias(PANE))
+            chunks[name + OPEN] = (*chunks.get(name + OPEN, ()), *chunked([frame]))
+        return chunks
+
+    def _closed(
+        self, chunks: dict[str, tuple[Chunk, ...]], meta: dict[str, int], clock: PaneClock, latest: int
+    ) -> tuple[State, Iterator[pa.Table]]:
+        measures, cut = self.answers.measures, self.answers.query.cut
+        before, now = cut.due(clock.least[0]), cut.due(clock.greatest[1])
+        last = int(min(now, latest)) if now == INFINITY else int(now)
+        first = min((chunk.first for name in chunks for chunk in chunks[name]), default=last + 1)
+        first = first if before == -INFINITY else max(first, int(before) + 1)
+        if first > last:
+            return State(chunks, meta), iter(())
+        kept: dict[str, tuple[Chunk, ...]] = {}
+        tables: dict[str, pl.DataFrame] = {}
+        for name, layout in measures.layouts.items():
+            due, kept[name + OPEN] = self._due(chunks.get(name + OPEN, ()), last, clock)
+            running = [chunk.frame for chunk in chunks.get(name + RUNNING, ())]
+            tables[name] = merge_panes([*running, layout.closed(merge_panes(due, layout))], layout)
+        if not tables[GROUPS].height:
+            return State(chunks, meta), iter(())
+        groups, numbered = number_all(tables, measures.layouts, measures.keys)
+        totals = {name: Totals.of(table) for name, table in numbered.items()}
+        refuse_too_many((last + 1 - first) * groups.height)
+        reached = clock.windows(groups, cut)["last"].clip(upper_bound=last).to_numpy()
+        kept |= {name + RUNNING: chunked([each.latest(groups, reached)]) for name, each in totals.items()}
+        spans = clock.windows(groups, cut) if clock.key else None
+        return State(kept, meta), self.answers.blocks(groups, totals, (first, last + 1), spans)
+
+    def _due(
+        self, chunks: tuple[Chunk, ...], last: int, clock: PaneClock
+    ) -> tuple[list[pl.DataFrame], tuple[Chunk, ...]]:
+        """The rows that windows to be answered hold, and the rest."""
+        due, later = split_at(chunks, last + 1)
+        if clock.key is None:
+            return due, tuple(later)
+        cut = self.answers.query.cut
+        passed = [frame[PANE] <= clock.windows(frame, cut)["last"] for frame in due]
+        waiting = [frame.filter(~mine) for frame, mine in zip(due, passed, strict=True)]
+        return [f.filter(mine) for f, mine in zip(due, passed, strict=True)], (*later, *chunked(waiting))
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The states of a table's groups, each with all before it."""
+
+    table: Numbered
+    lanes: list[Lanes]
+
+    @classmethod
+    def of(cls, table: Numbered) -> Totals:
+        pairs = zip(table.layout.combiners, table.encoded.lanes, strict=True)
+        return cls(table, [segmented(combiner, lanes, table.runs) for combiner, lanes in pairs])
+
+    def block(self, groups: tuple[int, int], windows: tuple[int, int]) -> pl.DataFrame:
+        """Each row's state stands in all windows until its group's next row."""
+        rows = rows_of_ids(self.table, *self.table.ids_of(*groups))
+        ids, panes = self.table.ids[rows], self.table.panes[rows]
+        until = np.full(len(ids), windows[1])
+        again = np.flatnonzero(ids[1:] == ids[:-1])
+        until[again] = np.minimum(panes[again + 1], windows[1])
+        begins = np.maximum(panes, windows[0])
+        counts = np.maximum(until - begins, 0)
+        places = np.repeat(np.arange(len(ids)), counts)
+        since = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+        lanes = cut_lanes(cut_lanes(self.lanes, rows), places)
+        return self.table.framed(begins[places] + since, ids[places], lanes)
+
+    def latest(self, groups: pl.DataFrame, reached: npt.NDArray[np.int64]) -> pl.DataFrame:
+        """The last state of each group, as a table; `reached` is the last window answered of each."""
+        ends = run_ends(self.table.runs, len(self.table.ids))
+        panes = reached[self.table.catalog["g"].to_numpy()[self.table.ids[ends]]]
+        return self.table.stored(groups, panes, self.table.ids[ends], cut_lanes(self.lanes, ends))

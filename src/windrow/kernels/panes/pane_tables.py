@@ -8,22 +8,69 @@
 [(0, 'a', 2), (1, 'a', 6)]
 
 A state of panes while an epoch changes it: chunks by table and kind, until they are a state again.
+
+Slides: from states of panes to states of windows, with O(1) combinations per pane and group.
+
+Panes are cut into blocks as long as a window. A window then lies in at most two blocks: it is the rest of
+one, from its first pane on, and the beginning of the next. All rests (suffixes) and all beginnings (prefixes)
+come from one pass over the panes each, so the cost does not depend on how many panes a window has. Where the
+combination has an exact inverse, a window is the difference of two running totals.
+
+    block        |  a   b   c  |  d   e   f  |
+    window           [---------------)            suffix(b) with prefix(d)
+
+Both forms below compute this; the one is a matrix of panes and groups, the other holds only what exists.
+
+Card: dense blocks
+    requirements  associative combine with neutral element; every group in one matrix column
+    time          O(1) combinations per cell and window: panes × groups + windows × groups
+    space         3 cells per pane and group; bounded by `CELLS` per unit
+    source        van Herk 1992, Gil and Werman 1993 (block prefixes and suffixes); two stacks as in
+                  Tangwongsan, Hirzel and Schneider 2015
+
+Card: sparse runs
+    requirements  associative combine with neutral element; rows sorted by group and pane
+    time          O(1) combinations per row and per window that is not empty
+    space         3 cells per row; windows are made in units of at most `CELLS`
+    source        the same on compacted rows; which windows a row is first in: WID (Li et al. 2005), 5
+
+Answers: states of windows become rows of the query, block by block.
+
+Each block holds some windows of some groups, from every table of states; it is lowered, filtered by HAVING
+and projected, and leaves as an Arrow table with `at`, the end of the window, before the query's columns.
+
+Windows that nobody asks for any more: they are not computed, and what follows them is the same as ever.
+
+A long run of such windows is left out before anything is done for it. A short one is computed with its
+neighbours, since many small blocks cost more than a few windows too many, and leaves before it is turned into
+answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
+from windrow.kernels.aggregates.lowering import WINDOW, lower, of_counts, of_nothing
+from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
+from windrow.kernels.columnar.columns import picked, polars_type
+from windrow.kernels.columnar.combiners import Combiner, Lanes, choose, segmented, subtract, take
+from windrow.kernels.columnar.numbering import Numbered, cut_lanes, rows_of_ids
 from windrow.kernels.panes.query import SlidingQuery, run_stages
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, gathered
 
 if TYPE_CHECKING:
-    from windrow.kernels.aggregates.measures import Measures
-    from windrow.kernels.panes.answers import PaneAnswers
+    import numpy.typing as npt
+
+    from windrow.kernels.panes.query import Cut
+
+    Ints = npt.NDArray[np.int64]
+    Range = tuple[int, int]
 
 
 @dataclass
@@ -76,3 +123,297 @@ def merge_panes(tables: Sequence[pl.DataFrame], layout: TableLayout) -> pl.DataF
         return rows
     shared = rows[PANE].is_in(several.implode())
     return pl.concat([rows.filter(~shared), layout.merge(rows.filter(shared), [PANE, *layout.keys])])
+
+
+#: how many cells (windows × groups, panes × groups) are computed at a time
+CELLS = 1 << 20
+#: the matrix form is chosen if at least one in this many cells has rows
+SPARSE = 12
+
+
+@dataclass(frozen=True)
+class SlideShape:
+    """`count` windows of `length` panes, each `step` panes after the last one; the first begins at pane 0."""
+
+    length: int
+    step: int
+    count: int
+
+    @property
+    def panes(self) -> int:
+        return (self.count - 1) * self.step + self.length
+
+
+Windows = tuple["Ints", "Ints", list[Lanes]]
+
+
+@dataclass(frozen=True)
+class PaneWindows:
+    """The windows of a table of panes, computed block by block."""
+
+    table: Numbered
+    cut: Cut
+
+    def block(self, groups: Range, windows: Range) -> pl.DataFrame:
+        """States of the windows from one up to the other, of a range of groups; no row for empty ones."""
+        first, stop = self.table.ids_of(*groups)
+        rows = rows_of_ids(self.table, first, stop)
+        start = self.cut.first_pane(windows[0])
+        panes = self.table.panes[rows] - start
+        shape = SlideShape(self.cut.per_window, self.cut.per_slide, windows[1] - windows[0])
+        inside = (panes >= 0) & (panes < shape.panes)
+        ids, lanes = self.table.ids[rows][inside] - first, cut_lanes(self.table.encoded.lanes, rows)
+        width = stop - first
+        form = dense if len(ids) * SPARSE >= shape.panes * width else sparse
+        w, found, states = form(
+            ids, panes[inside], cut_lanes(lanes, inside), self.table.layout.combiners, shape, width
+        )
+        return self.table.framed(w + windows[0], found + first, states)
+
+
+def units(groups: int, windows: Range, cut: Cut) -> Iterator[tuple[Range, Range]]:
+    """(groups, windows) in blocks of bounded size; blocks of windows are at least one window long in time."""
+    first, stop = windows
+    overlap = 1 if cut.range is None else -(-cut.per_window // cut.per_slide)
+    longest = min(stop - first, max(overlap, CELLS // max(groups, 1)))
+    width = max(1, CELLS // max(1, (longest + overlap) * cut.per_slide))
+    for group in range(0, groups, width):
+        for window in range(first, stop, longest):
+            yield (group, min(group + width, groups)), (window, min(window + longest, stop))
+
+
+def dense(
+    ids: Ints,
+    panes: Ints,
+    lanes: Sequence[Lanes],
+    combiners: Sequence[Combiner],
+    shape: SlideShape,
+    width: int,
+) -> Windows:
+    """Windows by blocks of a matrix, one row per pane and one column per group.
+
+    >>> from windrow.kernels.columnar.combiners import LEAST, TOTAL
+    >>> states = [(np.array([1, 1, 1]),), (np.array([5, 3, 9]),)]
+    >>> at = np.zeros(3, dtype=np.int64), np.array([0, 1, 3])
+    >>> w, _, ((count,), (least,)) = dense(*at, states, [TOTAL, LEAST], SlideShape(2, 1, 4), 1)
+    >>> w.tolist(), count.tolist(), least.tolist()
+    ([0, 1, 2, 3], [2, 1, 1, 1], [3, 3, 9, 9])
+    """
+    found: list[Lanes] = []
+    for combiner, group in zip(combiners, lanes, strict=True):
+        cells = combiner.identity((-(-shape.panes // shape.length) * shape.length, width))
+        for cell, lane in zip(cells, group, strict=True):
+            cell[panes, ids] = lane
+        found.append(_difference(cells, shape) if combiner.invertible else _blocks(combiner, cells, shape))
+    w, column = np.nonzero(found[0][0] > 0)
+    return w, column, [take(group, (w, column)) for group in found]
+
+
+def _difference(cells: Lanes, shape: SlideShape) -> Lanes:
+    begins = np.arange(shape.count) * shape.step
+    totals = tuple(np.vstack([np.zeros_like(cell[:1]), np.cumsum(cell, axis=0)]) for cell in cells)
+    return subtract(take(totals, begins + shape.length), take(totals, begins))
+
+
+def _blocks(combiner: Combiner, cells: Lanes, shape: SlideShape) -> Lanes:
+    begins = np.arange(shape.count) * shape.step
+    blocks = tuple(cell.reshape(-1, shape.length, cell.shape[1]) for cell in cells)
+    prefix = combiner.scan(blocks, axis=1)
+    suffix = tuple(lane[:, ::-1] for lane in combiner.scan(tuple(b[:, ::-1] for b in blocks), axis=1))
+    flat = [tuple(lane.reshape(cells[0].shape) for lane in lanes) for lanes in (suffix, prefix)]
+    rest, beginning = take(flat[0], begins), take(flat[1], begins + shape.length - 1)
+    whole = (begins % shape.length == 0)[:, np.newaxis]
+    return choose(whole, rest, combiner.combine(rest, beginning))
+
+
+def sparse(
+    ids: Ints,
+    panes: Ints,
+    lanes: Sequence[Lanes],
+    combiners: Sequence[Combiner],
+    shape: SlideShape,
+    width: int,
+) -> Windows:
+    """Windows by runs of the rows there are, sorted by id and pane; a run is what one id has in one block."""
+    w, first = _cells(ids, panes, shape)
+    place = ids * (shape.panes + 1) + panes
+    ends = ids[first] * (shape.panes + 1) + w * shape.step + shape.length
+    last = np.searchsorted(place, ends) - 1
+    block = panes // shape.length
+    runs = np.flatnonzero(np.diff(ids, prepend=-1) | np.diff(block, prepend=-1))
+    ours = w * shape.step // shape.length
+    found: list[Lanes] = []
+    for combiner, group in zip(combiners, lanes, strict=True):
+        if combiner.invertible:
+            totals = tuple(np.concatenate([[0], np.cumsum(lane)]) for lane in group)
+            found.append(subtract(take(totals, last + 1), take(totals, first)))
+            continue
+        nothing = combiner.identity((1,))
+        rest = choose(block[first] == ours, take(segmented(combiner, group, runs, True), first), nothing)
+        beginning = choose(block[last] > ours, take(segmented(combiner, group, runs), last), nothing)
+        found.append(combiner.combine(rest, beginning))
+    return w, ids[first], found
+
+
+def _cells(ids: Ints, panes: Ints, shape: SlideShape) -> tuple[Ints, Ints]:
+    """Every window that is not empty, and the row that comes first in it."""
+    opens = np.maximum(-((shape.length - 1 - panes) // shape.step), 0)
+    closes = np.minimum(panes // shape.step, shape.count - 1)
+    again = np.flatnonzero(ids[1:] == ids[:-1])
+    opens[again + 1] = np.maximum(opens[again + 1], closes[again] + 1)
+    counts = np.maximum(closes - opens + 1, 0)
+    first = np.repeat(np.arange(len(ids)), counts)
+    since = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return opens[first] + since, first
+
+
+#: a run of unwanted windows is left out if it has so many cells, windows × groups
+WORTH = 1 << 12
+
+
+def runs_of(windows: Range, unwanted: Collection[int], groups: int) -> list[Range]:
+    """The windows from one up to the other, without the long runs of those that are unwanted.
+
+    >>> runs_of((0, 10), {0, 1, 4, 5, 6, 9}, groups=WORTH // 2)
+    [(2, 4), (7, 10)]
+    >>> runs_of((0, 10), {0, 1, 4, 5, 6, 9}, groups=1)
+    [(0, 10)]
+    """
+    found: list[Range] = []
+    begin, gone = windows[0], 0
+    for w in range(windows[0], windows[1] + 1):
+        if w < windows[1] and w in unwanted:
+            gone += 1
+            continue
+        if gone * groups >= WORTH:
+            found.append((begin, w - gone))
+            begin = w
+        gone = 0
+    found.append((begin, windows[1]))
+    return [part for part in found if part[0] < part[1]]
+
+
+def neighbours(ranges: Iterable[Range], groups: int) -> list[Range]:
+    """Ranges of windows in order, those with a short stretch between them as one: what a range costs however
+    few windows it has is more than what empty windows do.
+
+    >>> neighbours([(0, 2), (5, 8), (5000, 5001)], groups=1)
+    [(0, 8), (5000, 5001)]
+    >>> neighbours([(0, 2), (5, 8)], groups=WORTH)
+    [(0, 2), (5, 8)]
+    """
+    found: list[Range] = []
+    for first, stop in ranges:
+        if found and (first - found[-1][1]) * groups < WORTH:
+            found[-1] = found[-1][0], stop
+        else:
+            found.append((first, stop))
+    return found
+
+
+class WindowStates(Protocol):
+    """Where the states of windows come from."""
+
+    def block(self, groups: Range, windows: Range) -> pl.DataFrame:
+        """(w, g, perhaps a value, partials) of a range of groups and of windows; empty ones are left out."""
+
+
+class PaneAnswers:
+    """The answer rows of a query from the states of its windows.
+
+    `drops` says which windows are left out, by where they end.
+    """
+
+    def __init__(
+        self, query: SlidingQuery, measures: Measures, drops: Callable[[int], bool] | None = None
+    ) -> None:
+        self.query = query
+        self.measures = measures
+        self.drops = drops
+
+    def without(self, drops: Callable[[int], bool]) -> PaneAnswers:
+        """The same answers, but for windows that are left out."""
+        return PaneAnswers(self.query, self.measures, drops)
+
+    def is_left_out(self, w: int) -> bool:
+        """Whether a window has no answer, whatever is in it."""
+        return self.drops is not None and self.drops(int(self.query.cut.ends(w)))
+
+    def blocks(
+        self,
+        groups: pl.DataFrame,
+        states: Mapping[str, WindowStates],
+        windows: Range,
+        spans: pl.DataFrame | None = None,
+    ) -> Iterator[pa.Table]:
+        """The answers of the windows from one up to the other, in tables of bounded size.
+
+        With `spans` each group is answered only from its `first` to its `last` window.
+        """
+        if GROUPS not in states or windows[0] >= windows[1]:
+            return
+        gone = {w for w in range(*windows) if self.is_left_out(w)} if self.drops is not None else set()
+        for part in runs_of(windows, gone, groups.height):
+            for group_range, window_range in units(groups.height, part, self.query.cut):
+                blocks = {name: table.block(group_range, window_range) for name, table in states.items()}
+                frames = {name: _left(_within(frame, spans), gone) for name, frame in blocks.items()}
+                if frames[GROUPS].height:
+                    yield self.table(groups, frames)
+
+    def table(self, groups: pl.DataFrame, frames: Mapping[str, pl.DataFrame]) -> pa.Table:
+        """One block of answers."""
+        ends = self.query.cut.ends(frames[GROUPS]["w"])
+        hidden = [ends.alias("#at"), *self._bounds(ends)]
+        return self.rows(groups, frames, hidden).drop("#window_start", "#window_end").to_arrow()
+
+    def rows(
+        self, groups: pl.DataFrame, frames: Mapping[str, pl.DataFrame], hidden: Sequence[pl.Series]
+    ) -> pl.DataFrame:
+        """Answers with the hidden columns of their windows first; those that HAVING refuses are left out."""
+        states = frames[GROUPS]
+        keys = picked(groups.drop("g"), states["g"]) if self.measures.keys else pl.DataFrame()
+        columns = [
+            keys[name].cast(polars_type(key.type)).alias(column)
+            for name, (column, key) in zip(self.measures.keys, self.query.aggregate.keys, strict=True)
+        ]
+        columns += [
+            self._value(measure, states, frames.get(measure.table)) for measure in self.measures.measures
+        ]
+        _, _, above = self.query.stages
+        rows = run_stages(above, pl.DataFrame([*columns, *hidden]))
+        selected = [rows[field.name].cast(polars_type(field.type)) for field in self.query.emit.schema]
+        return pl.DataFrame([*(rows[each.name] for each in hidden), *selected])
+
+    def _bounds(self, ends: pl.Series) -> list[pl.Series]:
+        cut = self.query.cut
+        if cut.range is not None:
+            start = ends - cut.range
+        else:
+            start = pl.Series([cut.start], dtype=pl.Int64).new_from_index(0, len(ends))
+        return [start.alias("#window_start"), ends.alias("#window_end")]
+
+    def _value(self, measure: Measure, states: pl.DataFrame, counts: pl.DataFrame | None) -> pl.Series:
+        dtype = polars_type(measure.kind)
+        if measure.partial is not None:
+            return lower(measure.aggregate, measure.partial, states).cast(dtype).alias(measure.name)
+        value = pl.Series([None], dtype=dtype).new_from_index(0, states.height)
+        known = pl.Series([False]).new_from_index(0, states.height)
+        if counts is not None and counts.height:
+            found = of_counts(measure.aggregate, counts).with_columns(pl.lit(True).alias("known"))
+            joined = states.select(WINDOW).join(found, on=WINDOW, how="left", maintain_order="left")
+            value, known = joined["value"].cast(dtype), joined["known"].fill_null(False)
+        if not known.all():
+            nothing = pl.Series([of_nothing(measure.aggregate)], dtype=dtype)
+            value = value.zip_with(known, nothing.new_from_index(0, states.height))
+        return value.alias(measure.name)
+
+
+def _left(states: pl.DataFrame, gone: set[int]) -> pl.DataFrame:
+    return states.filter(~states["w"].is_in(list(gone))) if gone else states
+
+
+def _within(states: pl.DataFrame, spans: pl.DataFrame | None) -> pl.DataFrame:
+    if spans is None or not states.height:
+        return states
+    own = picked(spans, states["g"])
+    return states.filter((states["w"] >= own["first"]) & (states["w"] <= own["last"]))

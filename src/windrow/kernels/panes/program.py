@@ -18,10 +18,8 @@ from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.intake import Known, check_instants, moments_of
-from windrow.kernels.panes.answers import PaneAnswers
-from windrow.kernels.panes.landmark import RunningTotals
-from windrow.kernels.panes.live_panes import LivePanes
-from windrow.kernels.panes.pane_tables import assign_panes, pane_table
+from windrow.kernels.panes.live_panes import LivePanes, RunningTotals
+from windrow.kernels.panes.pane_tables import PaneAnswers, assign_panes, pane_table
 from windrow.kernels.panes.query import SlidingQuery, run_stages
 from windrow.kernels.panes.subtract_on_evict import Differences, subtracts
 from windrow.kernels.panes.two_stacks import TwoStacks

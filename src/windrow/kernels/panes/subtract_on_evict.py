@@ -41,10 +41,8 @@ from windrow.kernels.aggregates.lowering import TAKES_REPEATS
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_all, number_groups, with_groups
-from windrow.kernels.panes.answers import neighbours
 from windrow.kernels.panes.live_panes import due_windows
-from windrow.kernels.panes.pane_tables import Changing, merge_panes
-from windrow.kernels.panes.slide import PaneWindows
+from windrow.kernels.panes.pane_tables import Changing, PaneWindows, merge_panes, neighbours
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
 from windrow.windows.domain import INFINITY
 
@@ -52,7 +50,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.answers import PaneAnswers
+    from windrow.kernels.panes.pane_tables import PaneAnswers
 
     Frames = dict[str, pl.DataFrame]
 

@@ -44,10 +44,8 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Lanes, choose, run_ends, segmented, take
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_each, number_groups, rows_of_ids
-from windrow.kernels.panes.answers import neighbours
 from windrow.kernels.panes.live_panes import due_windows
-from windrow.kernels.panes.pane_tables import Changing, merge_panes
-from windrow.kernels.panes.slide import PaneWindows
+from windrow.kernels.panes.pane_tables import Changing, PaneWindows, merge_panes, neighbours
 from windrow.kernels.state import PANE, Delta, State, TableLayout, chunked, gathered, joined, split_at
 from windrow.windows.domain import INFINITY
 
@@ -56,8 +54,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.answers import PaneAnswers
-    from windrow.kernels.panes.cuts import Cut
+    from windrow.kernels.panes.pane_tables import PaneAnswers
+    from windrow.kernels.panes.query import Cut
 
     Ints = npt.NDArray[np.int64]
     Range = tuple[int, int]

@@ -16,28 +16,30 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail
-from windrow.kernels.relational.aggregate.bins import Binned
 from windrow.kernels.relational.aggregate.by_expiry import ByEnd, Candidates
-from windrow.kernels.relational.aggregate.frames import Framed
 from windrow.kernels.relational.aggregate.group_by import Grouped
-from windrow.kernels.relational.aggregate.row_panes import RowPanes
+from windrow.kernels.relational.aggregate.row_panes import Binned, RowPanes
 from windrow.kernels.relational.aggregate.totals import grouped
 from windrow.kernels.relational.distinct import distinct
-from windrow.kernels.relational.emit.emission import ByCount, Changes, Emission, Reports, Restored, Snapshots
-from windrow.kernels.relational.emit.evaluation import HeldRows
-from windrow.kernels.relational.except_all import Difference
-from windrow.kernels.relational.exists import Matched
+from windrow.kernels.relational.emission import (
+    ByCount,
+    Changes,
+    Emission,
+    HeldRows,
+    Reports,
+    Restored,
+    Snapshots,
+)
+from windrow.kernels.relational.expiry_layouts import Choice, Evaluation, Strategy, Tables
+from windrow.kernels.relational.expiry_layouts import Counted as Counting
 from windrow.kernels.relational.internal.build import OutlivingBuilder
-from windrow.kernels.relational.internal.validity import Births, Staying
-from windrow.kernels.relational.join.catalogues import Catalogued
-from windrow.kernels.relational.join.multiway import Joined
+from windrow.kernels.relational.internal.operators import Births, Staying
+from windrow.kernels.relational.join.multiway import Catalogued, Joined
 from windrow.kernels.relational.join.partners import lapses, telling
-from windrow.kernels.relational.limit import Limited, Ranked
-from windrow.kernels.relational.operator import Operator, Stateless
-from windrow.kernels.relational.options import Choice, Evaluation, Strategy, Tables
-from windrow.kernels.relational.options import Counted as Counting
+from windrow.kernels.relational.negation import Difference, Matched
+from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
+from windrow.kernels.relational.ranks import Framed, Limited, Ranked
 from windrow.kernels.relational.signed_rows import TS
-from windrow.kernels.relational.stateless import Filtered, Projected, United, Unnested
 from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.extents import Extents, ReportedRows, ReportedSessions, Sessions
 from windrow.kernels.relational.windows.leaf import (
@@ -50,8 +52,7 @@ from windrow.kernels.relational.windows.leaf import (
     Scanned,
     tell_apart,
 )
-from windrow.kernels.relational.windows.rows import POSITION, Numbering, RowsNumbering
-from windrow.kernels.relational.windows.slide_by_tuple import ByTuple
+from windrow.kernels.relational.windows.rows import POSITION, ByTuple, Numbering, RowsNumbering
 from windrow.windows.patterns import Pattern
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow

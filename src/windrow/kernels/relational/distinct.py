@@ -43,7 +43,7 @@ from windrow.windows.patterns import interfering, strict
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from windrow.kernels.relational.options import Choice
+    from windrow.kernels.relational.expiry_layouts import Choice
 
     Ints = npt.NDArray[np.int64]
 

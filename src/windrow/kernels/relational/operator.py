@@ -1,10 +1,13 @@
-"""What an operator is: a pure function from its state and what is new to its next state and its output.
+"""Operators: each is a pure function from its state and what is new to its next state and its output.
 
     advance(state, inputs, step) -> (state', pieces)
 
 State is Arrow tables in named chunks, and a few numbers (`windrow.kernels.state.State`): it can be written to
 files after any step and read back before the next. An operator that is made of others keeps their states
 under longer names.
+
+Those without state are here, σ, π and ∪ ALL: they look at one row at a time, and leave its interval and its
+sign alone.
 """
 
 from __future__ import annotations
@@ -17,14 +20,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from windrow.algebra.expressions import ColumnRef
 from windrow.kernels.clock import Clock, Slice
-from windrow.kernels.relational.signed_rows import FOREVER, Columns
+from windrow.kernels.columnar.columns import hidden, polars_type
+from windrow.kernels.columnar.expressions import compile_expression, holds
+from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, STAYS, Columns, blank, together
 from windrow.kernels.state import Chunk, State
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from windrow.kernels.relational.aggregate.lifts import Lifts
+    from windrow.algebra.operators import Filter, Project, Union, Unnest
+    from windrow.kernels.relational.aggregate.by_expiry import Lifts
     from windrow.windows.grid import Grid
 
 
@@ -100,3 +107,110 @@ def composed(parts: Mapping[str, State]) -> State:
         chunks |= {f"{name}/{key}": value for key, value in state.chunks.items()}
         meta |= {f"{name}/{key}": value for key, value in state.meta.items()}
     return State(chunks, meta)
+
+
+class Filtered(Stateless):
+    """σ."""
+
+    name = "σ"
+
+    def __init__(self, plan: Filter, below: Operator) -> None:
+        self.inputs = (below,)
+        self.columns = {name: dtype for name, dtype in below.columns.items() if name not in BOUNDS}
+        self.predicate = compile_expression(plan.predicate)
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        (frame,) = inputs
+        return (frame.filter(holds(self.predicate, frame)) if frame.height else frame).select(
+            list(self.columns)
+        )
+
+
+class Projected(Stateless):
+    """π, duplicates kept."""
+
+    name = "π"
+
+    def __init__(self, plan: Project, below: Operator) -> None:
+        self.inputs = (below,)
+        self.outputs = [(name, compile_expression(e), polars_type(e.type)) for name, e in plan.outputs]
+        own = {name: dtype for name, _, dtype in self.outputs}
+        rest = (name for name in below.columns if name.startswith("#") and name not in BOUNDS)
+        self.columns = own | {name: below.columns[name] for name in rest}
+        #: whether its columns are some of those below, and mean the same
+        self.only_drops = all(isinstance(e, ColumnRef) and e.name == name for name, e in plan.outputs)
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        (frame,) = inputs
+        if not frame.height:
+            return blank(self.columns)
+        columns = [evaluate(frame).cast(dtype).alias(name) for name, evaluate, dtype in self.outputs]
+        return pl.DataFrame([*columns, *(frame[name] for name in hidden(frame))]).select(list(self.columns))
+
+
+class Unnested(Stateless):
+    """UNNEST: rows as often as their arrays have elements."""
+
+    name = "unnest"
+
+    def __init__(self, plan: Unnest, below: Operator) -> None:
+        self.inputs = (below,)
+        self.array = compile_expression(plan.array)
+        self.plan = plan
+        own = {field.name: polars_type(field.type) for field in plan.schema}
+        rest = (name for name in below.columns if name.startswith("#") and name not in BOUNDS)
+        self.columns = own | {name: below.columns[name] for name in rest}
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        (frame,) = inputs
+        if not frame.height:
+            return blank(self.columns)
+        plan = self.plan
+        kind = polars_type(plan.array.type)
+        arrays = self.array(frame).cast(kind)
+        some = (arrays.list.len() > 0).fill_null(False)
+        nothing = pl.Series([[None]], dtype=kind).new_from_index(0, frame.height)
+        known = frame.with_columns(arrays.zip_with(some, nothing).alias("#array"), some.alias("#some"))
+        known = known if plan.outer else known.filter(some)
+        places = pl.int_ranges(pl.col("#array").list.len()).cast(pl.List(pl.Int32)).alias("#place")
+        spread = known.with_columns(places).explode("#array", "#place")
+        place = pl.when("#some").then("#place").alias("#place")
+        spread = spread.with_columns(place)
+        element = spread["#array"]
+        names = [name for name, _ in plan.array.type.element.fields]
+        parts = [element.struct.field(name) for name in names] if plan.spreads else [element]
+        found = [part.alias(name) for name, part in zip(plan.names, parts, strict=True)]
+        found += [spread["#place"].alias(plan.position)] if plan.position else []
+        return spread.drop("#array", "#place", "#some").with_columns(found).select(list(self.columns))
+
+
+class United(Stateless):
+    """∪ ALL: columns are matched by place and take the first input's names."""
+
+    name = "∪"
+
+    def __init__(self, plan: Union, below: Sequence[Operator]) -> None:
+        self.inputs = tuple(below)
+        hidden_columns: dict[str, pl.DataType] = {}
+        for part in below:
+            hidden_columns |= {name: dtype for name, dtype in part.columns.items() if name.startswith("#")}
+        self.names = [part.schema.names for part in plan.inputs]
+        self.columns = {field.name: polars_type(field.type) for field in plan.schema} | hidden_columns
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        first = self.names[0]
+        frames = []
+        for names, frame in zip(self.names, inputs, strict=True):
+            if frame.height:
+                columns = [frame[a].cast(self.columns[b]).alias(b) for a, b in zip(names, first, strict=True)]
+                frames.append(self._with_hidden(pl.DataFrame([*columns, *(frame[h] for h in hidden(frame))])))
+        return together(frames, self.columns)
+
+    def _with_hidden(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """A row of an input that counts no arrivals has no turn, one of another branch no such part."""
+        missing = {name: FOREVER if name.startswith(STAYS) else 0 for name in self.columns}
+        return frame.with_columns(
+            pl.lit(value).cast(self.columns[name]).alias(name)
+            for name, value in missing.items()
+            if name not in frame.columns
+        )

@@ -20,14 +20,12 @@ from windrow.algebra.operators import Exists, Filter, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.kernels.clock import Clock, Slice
 from windrow.kernels.relational.build import lag_of
-from windrow.kernels.relational.common_subplans import SubplanStep, SubplanView
-from windrow.kernels.relational.emit.emission import Changes
-from windrow.kernels.relational.emit.evaluation import RAN, WAITING
-from windrow.kernels.relational.exists import Matched
+from windrow.kernels.relational.emission import RAN, WAITING, Changes
 from windrow.kernels.relational.expiry_layouts import frame_of
 from windrow.kernels.relational.join.multiway import Joined
+from windrow.kernels.relational.negation import Matched
 from windrow.kernels.relational.operator import Operator, Step, composed, part
-from windrow.kernels.relational.program import LAST_END, RelationalProgram, States
+from windrow.kernels.relational.program import LAST_END, RelationalProgram, States, SubplanStep, SubplanView
 from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, Columns, blank, greatest_end
 from windrow.kernels.relational.windows.leaf import Intervals
 from windrow.kernels.state import State

@@ -39,7 +39,7 @@ from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.combiners import Combiner, Lanes, subtract, take
 from windrow.kernels.columnar.numbering import number_groups, with_groups
-from windrow.kernels.panes.answers import PaneAnswers
+from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.shared.shared_state import Moved, combined, encoded, lowest, place_of, terms_of
 from windrow.kernels.shared.value_counts import CountedValues, counted_in
@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 
     from windrow.kernels.aggregates.partials import Decoder
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.shared.request import WindowRequest
-    from windrow.kernels.shared.shared_state import PaneGrid, SharedEpoch, SharedState
+    from windrow.kernels.shared.shared_state import PaneGrid, SharedEpoch, SharedState, WindowRequest
 
     Ints = npt.NDArray[np.int64]
 

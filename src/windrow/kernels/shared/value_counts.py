@@ -14,7 +14,7 @@ Card: shared counts
     requirements  cells whose states can be combined
     time          the distinct values of each window, where sums are kept;
                   else once per epoch the cells of the intervals that windows need, numbered, then for each
-                  query as for windows of its own (`windrow.kernels.panes.slide.sparse`)
+                  query as for windows of its own (`windrow.kernels.panes.pane_tables.sparse`)
     space         one state per live interval, group and value, for all queries together; of FREQUENT at most
                   k + 1 counts per interval and group
     source        frequency counts as synopses: Golab 2006, 8.3.1, and Algorithm 6; panes of holistic
@@ -52,7 +52,7 @@ from windrow.kernels.aggregates.value_tables import Cells, layout_of
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
 from windrow.kernels.panes import subtract_on_evict
-from windrow.kernels.panes.slide import SlideShape, sparse
+from windrow.kernels.panes.pane_tables import SlideShape, sparse
 from windrow.kernels.shared.shared_state import Moved, PaneGrid, SharedEpoch, lowest
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered
 from windrow.windows.domain import INFINITY
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.kernels.clock import PaneClock
-    from windrow.kernels.shared.request import WindowRequest
+    from windrow.kernels.shared.shared_state import WindowRequest
 
     Ints = npt.NDArray[np.int64]
 

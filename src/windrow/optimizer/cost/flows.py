@@ -228,7 +228,7 @@ class SlidingWork:
         return self.a * self.rows
 
     def built_in(self) -> float:
-        """On kernels that keep a state per pane and group (`windrow.kernels.panes.slide`).
+        """On kernels that keep a state per pane and group (`windrow.kernels.panes.pane_tables`).
 
         A new pane is lifted, then goes into a beginning and a rest of a block, of which every extent is put
         together. Slides are cut in two at most, however small the gcd is.

@@ -3,7 +3,7 @@
 Card: recomputed groups
     requirements  any aggregates, any signed pieces
     time          rows of the groups that something happens to, and events there, if rows go in the order in
-                  which they came (`in_order`), else times log of the events (`cells`)
+                  which they came (`in_order`), else times log of the events (dyadic cells)
     space         the rows alive, and the value shown of each group
     source        Golab's thesis, 3.2.2 (group-by replaces values); Patroumpas and Sellis 2011, 4
 
@@ -31,23 +31,36 @@ before it counts as that one. No answer is further than `FAR` from the value com
 what executors may differ by.
 
 Sums and means need no such care: they are exact where doubles are, and a change in the last digit may be one.
+
+From pieces of rows to cells: in which spans between two events of its group each row is there.
+
+A row covers a range of its group's spans. Each range is cut into few aligned blocks of 2^l spans, as a
+segment tree would; the rows of a block are combined once, and each span combines the blocks it lies in.
+
+Card: dyadic cells
+    requirements  associative and commutative combination (row order is part of the state where it matters)
+    time          O((rows + spans) · log spans) combinations: one grouping for blocks, one for spans
+    space         at most 2·log(spans) entries per row
+    source        segment trees (Bentley 1977); rows × spans where that is not more
+
+Aggregate values of cells: a cell is a group while none of its rows comes or goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from windrow.kernels.aggregates.measures import GROUPS, Measures
+from windrow.kernels.aggregates.lowering import lower, of_counts, of_nothing
+from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
 from windrow.kernels.aggregates.partials import FloatMoments, Paired
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import Moments, Pointwise, choose, segmented, take
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.aggregate.cells import CELL, DIRECT, blocks, lowered
 from windrow.kernels.relational.distinct import found_in
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
@@ -59,10 +72,64 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.operators import Aggregate
-    from windrow.kernels.relational.options import Choice
+    from windrow.kernels.relational.expiry_layouts import Choice
 
     Ints = npt.NDArray[np.int64]
     Doubles = npt.NDArray[np.float64]
+
+
+CELL = "#cell"
+
+
+def lowered(measures: Measures, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """`#cell`, then the value of each aggregate, one row per cell; states come in as tables by `pane`."""
+    states = tables[GROUPS]
+    columns = [_value(measure, states, tables.get(measure.table)) for measure in measures.measures]
+    return pl.DataFrame([states[PANE].alias(CELL), *columns])
+
+
+def _value(measure: Measure, states: pl.DataFrame, counts: pl.DataFrame | None) -> pl.Series:
+    dtype = polars_type(measure.kind)
+    if measure.partial is not None:
+        return lower(measure.aggregate, measure.partial, states).cast(dtype).alias(measure.name)
+    nothing = pl.Series([of_nothing(measure.aggregate)], dtype=dtype).new_from_index(0, states.height)
+    if counts is None or not counts.height:
+        return nothing.alias(measure.name)
+    keyless = counts.select(
+        pl.col(PANE).alias("w"), pl.lit(0, pl.Int64).alias("g"), pl.exclude(PANE, "^k[0-9]+$")
+    )
+    found = of_counts(measure.aggregate, keyless).with_columns(pl.lit(True).alias("known"))
+    joined = states.select(pl.col(PANE).alias("w")).join(found, on="w", how="left", maintain_order="left")
+    value = joined["value"].cast(dtype).zip_with(joined["known"].fill_null(False), nothing)
+    return value.alias(measure.name)
+
+
+#: rows × spans is done directly if it is no more than this many times the rows and spans
+DIRECT = 4
+
+
+def blocks(low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
+    """(row, level, block) of aligned blocks that make up each range.
+
+    >>> [found.tolist() for found in blocks(np.array([1]), np.array([8]))]
+    [[0, 0, 0], [0, 1, 2], [1, 1, 1]]
+    """
+    rows, levels, found = [], [], []
+    row, level = np.arange(len(low)), 0
+    inside = low < high
+    row, low, high = row[inside], low[inside], high[inside]
+    while len(row):
+        left, right = (low & 1) == 1, (high & 1) == 1
+        for some, block in ((left, low), (right, high - 1)):
+            rows.append(row[some])
+            levels.append(np.full(int(some.sum()), level))
+            found.append(block[some])
+        low, high, level = (low + left) >> 1, (high - right) >> 1, level + 1
+        inside = low < high
+        row, low, high = row[inside], low[inside], high[inside]
+    empty = np.zeros(0, dtype=np.int64)
+    parts = [np.concatenate(part) if part else empty for part in (rows, levels, found)]
+    return parts[0], parts[1], parts[2]
 
 
 def combines(layout: TableLayout) -> bool:
@@ -157,7 +224,7 @@ def _within(values: Doubles, others: Doubles, distance: float) -> npt.NDArray[np
         return np.asarray(np.abs(values - others) <= distance * np.abs(others))
 
 
-ROWS, WAITING, SHOWN = "rows", "waiting", "shown"
+HELD, WAITING, SHOWN = "rows", "waiting", "shown"
 #: which group a row or an event belongs to, by number; the instant of an event
 GROUP, AT = "#group", "#at"
 
@@ -205,7 +272,7 @@ class Grouped(Operator):
             [frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces
         )
         new, waiting = self._split(new, step, VS)
-        chunks = state.of(ROWS)
+        chunks = state.of(HELD)
         over, kept = self.layout.due(chunks, step.slice.stop, self.rows)
         over, early = self._split(over, step, VE)
         if not new.height and not over.height:
@@ -219,7 +286,7 @@ class Grouped(Operator):
         _, lasting = self._split(new, step, VE)
         kept = self.layout.add(kept, signed.together([early, lasting], self.rows))
         left = signed.together([shown.filter(~same), after], self.shown)
-        return State({ROWS: kept, WAITING: chunks_of(waiting), SHOWN: chunks_of(left)}), found
+        return State({HELD: kept, WAITING: chunks_of(waiting), SHOWN: chunks_of(left)}), found
 
     def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
         """What comes, as it is worked on."""

@@ -47,9 +47,8 @@ from windrow.kernels.aggregates.partials import Partial, SelectedPartial
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.combiners import GREATEST, TOTAL
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.aggregate.cells import CELL, lowered
-from windrow.kernels.relational.aggregate.group_by import AT, GROUP, SHOWN, WAITING, Grouped
-from windrow.kernels.relational.aggregate.lifts import Lifts
+from windrow.kernels.relational.aggregate.by_expiry import Lifts
+from windrow.kernels.relational.aggregate.group_by import AT, CELL, GROUP, SHOWN, WAITING, Grouped, lowered
 from windrow.kernels.relational.expiry_layouts import MERGED, Calendar, Chunks, chunks_of, condensed, frame_of
 from windrow.kernels.relational.signed_rows import FOREVER, START, TS, TURN, VE, VS, Columns, N, codes
 from windrow.kernels.state import PANE, State
@@ -58,8 +57,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.operators import Aggregate
+    from windrow.kernels.relational.expiry_layouts import Choice
     from windrow.kernels.relational.operator import Operator, Step
-    from windrow.kernels.relational.options import Choice
 
     Ints = npt.NDArray[np.int64]
 

@@ -27,7 +27,7 @@ from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Plan, Window
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.emit.emission import first_report, last_report, moved_by_rows
+from windrow.kernels.relational.emission import first_report, last_report, moved_by_rows
 from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
 from windrow.kernels.relational.internal.operators import (
     LEAST,
@@ -43,9 +43,8 @@ from windrow.kernels.relational.internal.operators import (
 )
 from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns, ids_of
 from windrow.kernels.relational.join.multiway import Joined
-from windrow.kernels.relational.operator import Operator, Step, composed, part
+from windrow.kernels.relational.operator import Filtered, Operator, Projected, Step, United, composed, part
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N
-from windrow.kernels.relational.stateless import Filtered, Projected, United
 from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
@@ -54,7 +53,7 @@ from windrow.windows.spec import OwnInterval
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from windrow.kernels.relational.options import Choice
+    from windrow.kernels.relational.expiry_layouts import Choice
 
 
 RUNS, SAID, SLIDES, CHANGED, SINCE = "runs", "said", "slides", "changed", "since"

@@ -44,9 +44,9 @@ import polars as pl
 from windrow.algebra.expressions import TRUE, Call, Expression, conjunction, conjuncts
 from windrow.algebra.operators import Distinct, Exists, Filter, Join, Project, Union
 from windrow.algebra.plan import Emit, Plan, StreamWord
-from windrow.kernels.columnar.codes import by_value
+from windrow.kernels.columnar.columns import by_value
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds, target_of
-from windrow.kernels.relational.options import Ends, Options, Strategy
+from windrow.kernels.relational.expiry_layouts import Ends, Options, Strategy
 from windrow.kernels.relational.signed_rows import FOREVER, TS, VE, VS, N
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from windrow.algebra.plan import Window
 from windrow.kernels.clock import moved
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.emit.emission import last_report
+from windrow.kernels.relational.emission import last_report
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, TS, VE, VS, Columns

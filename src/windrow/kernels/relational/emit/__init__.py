@@ -1,1 +1,0 @@
-"""Emission: from the changing relation to the changes that a query reports, and when."""
