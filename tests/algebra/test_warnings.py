@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.engine.driven import Driven
 from tests.language.corpus import market, queries
+from tests.support.life import Life
 
 from windrow.algebra.explain.warnings import SILENCE, query_warnings
 from windrow.engine import declared, explain_plan
@@ -73,7 +73,7 @@ def test_the_cost_of_a_slide_that_divides_nothing_is_told() -> None:
 
 
 def test_rows_later_than_slack_are_told(tmp_path: Path) -> None:
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3 FROM 'push:'")
         w.query("n", "SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 10]")
         w.push((1, 1, 5), (1, 1, 20))
@@ -87,7 +87,7 @@ def test_rows_later_than_slack_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("idle", [True, False])
 def test_a_silent_source_that_others_wait_for_is_told(tmp_path: Path, idle: bool) -> None:
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         rule = "ORDERED PER k IDLE 30 SECONDS" if idle else "ORDERED PER k"
         w.sql(f"CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t {rule} FROM 'push:'")
         w.query("n", "SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 10]")

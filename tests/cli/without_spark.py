@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from tests.engine.driven import Driven
+from tests.support.life import Life
 
 from windrow import session as connection
 from windrow.algebra.catalog import Stream
@@ -25,7 +25,7 @@ from windrow.spark import session
 from windrow.spark.sources import Bounded
 
 
-class Here(Driven):
+class Here(Life):
     """An engine as `windrow run` makes it."""
 
     def __init__(self, _: object, state: Path, **how: object) -> None:

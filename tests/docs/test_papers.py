@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from tests.engine.driven import Driven
+from tests.support.life import Life
 from tests.support.sample_rows import run_on_samples, sample
 
 from benchmarks.registry import all_benchmarks
@@ -88,7 +88,7 @@ def test_every_statement_runs_on_an_engine(tmp_path: Path) -> None:
     """All at once, as they may be: every query is registered, gets rows, and does not fail."""
     told = [each for line in LINES for each in line.runs if each.startswith(STATEMENTS)]
     asked = []
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(declarations())
         for number, statement in enumerate(dict.fromkeys(told)):
             if "WITH ISOLATION" in statement:

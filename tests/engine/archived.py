@@ -1,4 +1,4 @@
-"""Archives under test: a connection that can vanish with them, and what they have to hold by definition."""
+"""What archives have to hold by definition."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tests.engine.driven import Driven
-from tests.engine.world import COLUMNS, OPTIONS, Row
+from tests.support.history import COLUMNS, OPTIONS, Row
 
 from windrow.testing import Harness
 
@@ -15,15 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SLACK = 3
-
-
-class Archiving(Driven):
-    """A process that may be gone from one moment to the next."""
-
-    def vanish(self) -> None:
-        for kept in self.engine.archives.kept.values():
-            kept.archive._log._lock.release()
-        super().vanish()
 
 
 def values_of(table: pa.Table, *without: str) -> Counter[Any]:

@@ -7,7 +7,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engine.driven import STREAM, Driven
+from tests.support.history import STREAM
+from tests.support.life import Life
 
 from windrow.errors import QueryError
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def kept(w: Driven, query: str) -> dict[str, int]:
+def kept(w: Life, query: str) -> dict[str, int]:
     """The rows of each part."""
     lines = w.queries[query].explain(analyze=True).observed
     found = (re.fullmatch(r"(.+): ([0-9 ]+) rows?, .*", line) for line in lines)
@@ -24,7 +25,7 @@ def kept(w: Driven, query: str) -> dict[str, int]:
 
 
 def test_the_state_of_operators_is_told_as_it_grows_and_shrinks(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("exact", "SELECT COUNT(*) AS n, SUM(v) AS t FROM s [RANGE 400]")
         w.query("about", "SELECT APPROX_COUNT(*, 0.5) AS n FROM s [RANGE 400]")
@@ -44,7 +45,7 @@ def test_the_state_of_operators_is_told_as_it_grows_and_shrinks(tmp_path: Path) 
 
 
 def test_values_are_buffered_once_they_are_seen_to_differ(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("mid", "SELECT MEDIAN(v) AS m, COUNT(DISTINCT v) AS n FROM s [RANGE 40 SLIDE 10]")
         flow(w, 0, 100, lambda t: t % 7)
@@ -62,13 +63,13 @@ def test_values_are_buffered_once_they_are_seen_to_differ(tmp_path: Path) -> Non
     assert len(found) == 39
 
 
-def flow(w: Driven, begin: int, end: int, value: Callable[[int], int]) -> None:
+def flow(w: Life, begin: int, end: int, value: Callable[[int], int]) -> None:
     """A row for each instant, some windows at a time."""
     for first in range(begin, end, 20):
         w.push(*((0, value(t), t) for t in range(first, first + 20)))
 
 
-def seen(w: Driven, query: str) -> str:
+def seen(w: Life, query: str) -> str:
     (line,) = [
         line for line in w.queries[query].explain(analyze=True).observed if line.startswith("values of")
     ]
@@ -76,7 +77,7 @@ def seen(w: Driven, query: str) -> str:
 
 
 def test_each_level_of_a_nested_query_tells_what_it_costs_and_gives(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         inner = "SELECT k, SUM(v) AS t FROM s [RANGE 10 SLIDE 10] GROUP BY k"
         w.query("nested", f"SELECT MAX(t) AS top FROM ({inner}) [RANGE 40 SLIDE 20]")
@@ -89,7 +90,7 @@ def test_each_level_of_a_nested_query_tells_what_it_costs_and_gives(tmp_path: Pa
 
 
 def test_only_a_query_that_is_there_can_be_looked_at(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("exact", "SELECT COUNT(*) AS n FROM s [RANGE 400]")
         with pytest.raises(QueryError, match="did you mean `exact`"):

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.archive.support import temporary
-from tests.engine.archived import Archiving, Definition, values_of
-from tests.engine.driven import STREAM
+from tests.engine.archived import Definition, values_of
+from tests.support.history import STREAM
+from tests.support.life import Life
 
 from windrow.engine.archives import manager as archiving
 
@@ -71,7 +72,7 @@ def script(names: list[str], keep: int, shape: tuple[int, int, str]) -> str:
     return ";".join(parts)
 
 
-def check(w: Archiving, known: Definition, keep: int) -> None:
+def check(w: Life, known: Definition, keep: int) -> None:
     """Scans, probes and ranges of every archive."""
     for name, archive in w.archives.items():
         source = name.removeprefix("of_")
@@ -112,12 +113,12 @@ def test_archives_hold_what_is_alive(
     before, archiving.MOST_WAITING = archiving.MOST_WAITING, most_waiting
     try:
         with temporary() as folder:
-            w = Archiving(Path(folder))
+            w = Life(Path(folder))
             w.sql(text)
             for step in [*todo, "end", "restart"]:
                 if step in ("restart", "vanish"):
                     w.close() if step == "restart" else w.vanish()
-                    w = Archiving(Path(folder))
+                    w = Life(Path(folder))
                     w.sql(text)
                 elif step == "end":
                     w.end()
@@ -141,7 +142,7 @@ def test_archives_hold_what_is_alive(
 
 
 def test_a_row_of_an_answer_is_kept_no_longer_than_told(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; CREATE QUERY q AS SELECT k FROM s [RANGE 50]; CREATE ARCHIVE a ON q KEY k KEEP 10")
         w.push((1, 0, 0), (2, 0, 4), (3, 0, 15))
         assert w.archives["a"].now == 11
@@ -149,7 +150,7 @@ def test_a_row_of_an_answer_is_kept_no_longer_than_told(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_comes_late_has_what_comes_after_it(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         w.push((1, 0, 5))
         w.sql("CREATE ARCHIVE a ON s KEY k KEEP 100")
@@ -163,7 +164,7 @@ def test_an_archive_that_comes_late_has_what_comes_after_it(tmp_path: Path) -> N
 
 def test_rows_wait_no_longer_than_told(tmp_path: Path) -> None:
     """A period of 100: what waits is seen, and goes to the disk when many commits wait."""
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; CREATE ARCHIVE a ON s KEY k KEEP 3200")
         seen = []
         for number in range(40):
@@ -176,7 +177,7 @@ def test_rows_wait_no_longer_than_told(tmp_path: Path) -> None:
 
 
 def test_without_archives_nothing_is_filed(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         w.push((1, 0, 0), (1, 0, 30))
         assert not w.engine.last.outbox
@@ -184,7 +185,7 @@ def test_without_archives_nothing_is_filed(tmp_path: Path) -> None:
 
 
 def test_time_alone_empties_the_disk(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; CREATE ARCHIVE a ON s KEY k REBUILD KEEP 32")
         w.push((1, 0, 0), (2, 0, 3))
         w.engine.deliver()

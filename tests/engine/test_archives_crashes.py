@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.archive.support import temporary
 from tests.engine.archived import Definition, values_of
-from tests.engine.world import BATCHES, SUMS, World
 from tests.support.crashes import Crash, crashing_at
+from tests.support.history import BATCHES, SUMS
+from tests.support.world import World
 
 from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
@@ -24,7 +25,7 @@ from windrow.language.catalog import StandingArchive
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from windrow.engine.engine import Engine
+    from tests.support.life import Life
 
 JOINED = "SELECT a.k, a.v, b.v AS w FROM s [RANGE 12] a, s [RANGE 9] b WHERE a.k = b.k"
 QUERIES = {"joined": JOINED, "sums": SUMS}
@@ -55,12 +56,12 @@ class Kept(World):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, queries=dict(QUERIES))
 
-    def open(self) -> Engine:
-        engine = super().open()
+    def open(self) -> Life:
+        life = super().open()
         for archive in ARCHIVES:
-            engine.add_archive(archive)
-        engine.commit()
-        return engine
+            life.engine.add_archive(archive)
+        life.engine.commit()
+        return life
 
     def check(self) -> None:
         """Everything is there, once, and in files."""
@@ -68,7 +69,8 @@ class Kept(World):
         for batch in BATCHES:
             known.push(list(batch))
         known.end()
-        engine = self.open()
+        life = self.open()
+        engine = life.engine
         engine.deliver()
         found = {name: ArchiveView(engine.archives, name) for name in engine.archives.kept}
         expected = known.rows(KEEP)
@@ -78,7 +80,7 @@ class Kept(World):
         assert values_of(found["of_joined"].scan(), "at", "valid_to") == known.answer("joined")
         folders = set(engine.store.nests("archives"))
         assert folders == {kept.folder for kept in engine.archives.kept.values()}
-        engine.close()
+        life.close()
 
 
 @pytest.fixture
@@ -126,7 +128,7 @@ def test_a_crash_within_an_update(
         world.live()
     (crash,) = crashes
     assert crash.happened
-    world._go_back()
+    world.go_back()
     world.live()
     world.check()
 
@@ -146,7 +148,7 @@ def _crash_in(
 
     def updated(self: Archive, *args: Any, **more: Any) -> Any:
         if next(calls) == update:
-            crashes.append(ending.enter_context(crashing_at(point, 1, world._copy)))
+            crashes.append(ending.enter_context(crashing_at(point, 1, world.copy)))
         return do(self, *args, **more)
 
     patched.setattr(Archive, verb, updated)
@@ -156,12 +158,12 @@ def _crash_in(
 class Relaid(Kept):
     """A world in which archives are laid out otherwise whenever an engine opens."""
 
-    def open(self) -> Engine:
-        engine = super().open()
-        for name in engine.archives.kept:
-            engine.alter_archive(name, SaidOfLayout((3, 2), rebuild=True, allocation="shuffled"))
-        engine.commit()
-        return engine
+    def open(self) -> Life:
+        life = super().open()
+        for name in life.engine.archives.kept:
+            life.engine.alter_archive(name, SaidOfLayout((3, 2), rebuild=True, allocation="shuffled"))
+        life.engine.commit()
+        return life
 
     def check(self) -> None:
         super().check()
@@ -184,6 +186,6 @@ def test_a_crash_within_a_new_layout(directory: Path, point: str, monkeypatch: p
         world.live()
     (crash,) = crashes
     assert crash.happened
-    world._go_back()
+    world.go_back()
     world.live()
     world.check()

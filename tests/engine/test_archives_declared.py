@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.engine.archived import Archiving, values_of
-from tests.engine.driven import STREAM
+from tests.engine.archived import values_of
+from tests.support.history import STREAM
+from tests.support.life import Life
 
 from windrow.archive import read_archive
 from windrow.archive.declaration import DoublyPartitioned, Upkeep
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 ARCHIVE = "CREATE ARCHIVE a ON s KEY k KEEP 100"
 
 
-def folders(w: Archiving) -> list[str]:
+def folders(w: Life) -> list[str]:
     return list(w.engine.store.nests("archives"))
 
 
 def test_made_from_python_it_is_the_same(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         made = w.archive("a", "s", "K", 100, partitions=(3, 2), rebuild=True)
         assert (made.source, made.key, made.keep, made.expires) == ("s", "k", 100, "valid_to")
@@ -38,13 +39,13 @@ def test_made_from_python_it_is_the_same(tmp_path: Path) -> None:
         assert [(row["name"], row["source"], row["key"], row["rows"]) for row in shown] == [
             ("a", "s", "k", 2)
         ]
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; CREATE ARCHIVE a ON s KEY k PARTITIONS 3 x 2 REBUILD KEEP 100")
         assert sorted(w.archives["a"].scan()["v"].to_pylist()) == [5, 6]
 
 
 def test_dropped_it_is_gone_from_the_disk(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {ARCHIVE}")
         w.push((1, 5, 0))
         view = w.archives["a"]
@@ -62,7 +63,7 @@ def test_dropped_it_is_gone_from_the_disk(tmp_path: Path) -> None:
 
 
 def test_dropped_and_made_again_in_one_script_it_is_a_new_one(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {ARCHIVE}")
         w.push((1, 5, 0))
         w.sql("DROP ARCHIVE a; CREATE ARCHIVE a ON s KEY v KEEP 7")
@@ -73,7 +74,7 @@ def test_dropped_and_made_again_in_one_script_it_is_a_new_one(tmp_path: Path) ->
 
 
 def test_if_a_script_fails_archives_are_as_before(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {ARCHIVE}")
         w.push((1, 5, 0))
         before = folders(w)
@@ -98,9 +99,9 @@ def test_if_a_script_fails_archives_are_as_before(tmp_path: Path) -> None:
 def test_declared_otherwise_over_the_same_state_it_is_refused(
     tmp_path: Path, declared: str, what: str
 ) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {ARCHIVE}")
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         with pytest.raises(StateError, match=what) as refused:
             w.sql(f"CREATE ARCHIVE a ON s {declared}")
@@ -111,7 +112,7 @@ def test_declared_otherwise_over_the_same_state_it_is_refused(
         assert len(folders(w)) == 1
 
 
-def layout_on_disk(w: Archiving) -> tuple[int, int, str, bool]:
+def layout_on_disk(w: Life) -> tuple[int, int, str, bool]:
     """How the files of archive `a` are cut, as its own manifest says."""
     told = read_archive(w.archives["a"].folder).declaration
     cut = told.partitioning
@@ -121,7 +122,7 @@ def layout_on_disk(w: Archiving) -> tuple[int, int, str, bool]:
 
 def test_altered_it_has_the_same_rows_and_stays_so_under_the_old_declaration(tmp_path: Path) -> None:
     script = f"{STREAM}; CREATE ARCHIVE a ON s KEY k LAYOUT 2 BY 2 KEEP 100"
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(script)
         w.push((1, 5, 0), (2, 6, 9), (1, 7, 20))
         before = values_of(w.archives["a"].scan())
@@ -135,17 +136,17 @@ def test_altered_it_has_the_same_rows_and_stays_so_under_the_old_declaration(tmp
         ]
     altered = script.replace("2 BY 2", "4 BY 3 REBUILD")
     for text in (script, f"{STREAM}; {ARCHIVE}", altered):
-        with Archiving(tmp_path) as w:
+        with Life(tmp_path) as w:
             w.sql(text)
             assert layout_on_disk(w) == (4, 3, "shuffled", True)
             assert values_of(w.archives["a"].scan()) == before
-    with Archiving(tmp_path) as w, pytest.raises(StateError, match="partitions was") as refused:
+    with Life(tmp_path) as w, pytest.raises(StateError, match="partitions was") as refused:
         w.sql(f"{STREAM}; CREATE ARCHIVE a ON s KEY k LAYOUT 5 BY 5 KEEP 100")
     assert "then ALTER ARCHIVE a" in str(refused.value.hint)
 
 
 def test_if_a_script_fails_the_layout_is_as_before(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {ARCHIVE}")
         w.push((1, 5, 0), (2, 6, 9))
         with pytest.raises(QueryError):
@@ -155,14 +156,14 @@ def test_if_a_script_fails_the_layout_is_as_before(tmp_path: Path) -> None:
         assert w.archives["a"].layout == "LAYOUT 2 BY 2 NOREBUILD"
 
 
-def explained(w: Archiving, name: str) -> dict[str, str]:
+def explained(w: Life, name: str) -> dict[str, str]:
     rows = w.sql(f"EXPLAIN ARCHIVE {name}")[-1].to_pylist()
     return {row["about"]: row["what"] for row in reversed(rows)}
 
 
 def test_what_is_not_said_is_chosen_for_the_mix_that_is_expected(tmp_path: Path) -> None:
     expected = STREAM.replace("WATTR t", "WATTR t EXPECT 4000 ROWS")
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{expected}; CREATE QUERY q AS SELECT k FROM s [LIFETIME v]")
         w.sql("CREATE ARCHIVE a ON s KEY k EXPECT 1 PROBE PER UPDATE KEEP 100")
         w.sql("CREATE ARCHIVE b ON q KEY k EXPECT 90 PROBES PER UPDATE KEEP 100")
@@ -190,7 +191,7 @@ def test_what_is_not_said_is_chosen_for_the_mix_that_is_expected(tmp_path: Path)
 def test_by_turns_the_sub_indices_of_a_running_archive_are_more_even(tmp_path: Path) -> None:
     """Theorem 4.1 on the engine: rows come at one rate, and live up to 32 periods, each as often."""
     span = 32
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; CREATE QUERY q AS SELECT k FROM s [LIFETIME v]")
         for name, allocation in {"turns": "ROUND_ROBIN", "pieces": "CHRONOLOGICAL"}.items():
             w.sql(
@@ -208,9 +209,9 @@ def test_by_turns_the_sub_indices_of_a_running_archive_are_more_even(tmp_path: P
 
 
 def test_an_archive_that_is_not_declared_any_more_is_not_left_behind_silently(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {ARCHIVE}")
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         with pytest.raises(StateError, match="holds archive `a`, which is not declared"):
             w.punctuate("s", 5)
@@ -221,15 +222,15 @@ def test_an_archive_that_is_not_declared_any_more_is_not_left_behind_silently(tm
 
 
 def test_what_an_interrupted_statement_left_is_removed(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {ARCHIVE}")
         w.engine.store.nested("archives", "b-0123").prepare()
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         assert [name.partition("-")[0] for name in folders(w)] == ["a"]
 
 
 def test_two_archives_of_one_stream_each_get_all(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {ARCHIVE}; CREATE ARCHIVE `b/../c` ON s KEY v KEEP 3200")
         for number in range(5):
             w.push((number, number, number))
@@ -257,7 +258,7 @@ def test_times_are_times_and_files_are_plain_parquet(tmp_path: Path) -> None:
             "ts": pa.array(moments, pa.timestamp("us", "UTC")),
         }
     )
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(script)
         w.engine.epoch([Arrival("orders", rows)])
         past, counts = w.archives["past"], w.archives["counts"]
@@ -277,7 +278,7 @@ def test_times_are_times_and_files_are_plain_parquet(tmp_path: Path) -> None:
 
 def test_readers_see_one_commit_while_rows_come(tmp_path: Path) -> None:
     """Each batch has one number; all that is seen are whole batches, the latest at least what was there."""
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; CREATE ARCHIVE a ON s KEY k PARTITIONS 2 x 2 KEEP 1600")
         failures: list[Any] = []
         done = False
@@ -310,11 +311,11 @@ OF_JOIN = "CREATE ARCHIVE of_j ON j KEY k KEEP 100"
 
 
 def test_a_join_is_archived_from_its_first_row_and_after_a_restart(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {JOINED}")
         w.sql(OF_JOIN)  # no rows came yet
         w.push((1, 5, 0))
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {JOINED}; {OF_JOIN}")
         w.push((1, 6, 2), (9, 9, 7))
         found = values_of(w.archives["of_j"].scan(), "at", "valid_to")
@@ -322,7 +323,7 @@ def test_a_join_is_archived_from_its_first_row_and_after_a_restart(tmp_path: Pat
 
 
 def test_the_ends_of_a_running_join_are_not_known_any_more(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {JOINED}")
         w.push((1, 5, 0))
         with pytest.raises(QueryError, match="declare the archive together with the query") as error:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.archive.support import temporary
-from tests.engine.archived import Archiving, values_of
-from tests.engine.driven import STREAM
-from tests.engine.world import COLUMNS, OPTIONS
+from tests.engine.archived import values_of
+from tests.support.history import COLUMNS, OPTIONS, STREAM
+from tests.support.life import Life
 
 from windrow.algebra.operators import Filter
 from windrow.engine.adhoc.from_archives import ArchivePath, archive_for, key_bounds, oldest_row, read_way
@@ -57,7 +57,7 @@ def test_what_an_archive_gives_is_the_window(
     """Where an archive is offered, its rows, cut to the window and sifted, are all there ever were."""
     spec, predicate = asked(window, condition)
     with temporary() as folder:
-        w = Archiving(Path(folder))
+        w = Life(Path(folder))
         w.sql(STREAM)
         for number, batch in enumerate(batches):
             if number == late:
@@ -90,7 +90,7 @@ def _accepted(batches: list[Any]) -> list[Any]:
 
 
 def test_the_one_that_reads_the_fewest_rows_is_taken(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(
             f"{STREAM}; CREATE ARCHIVE by_k ON s KEY k KEEP 50000; CREATE ARCHIVE by_v ON s KEY v KEEP 50000"
         )
@@ -109,7 +109,7 @@ def test_the_one_that_reads_the_fewest_rows_is_taken(tmp_path: Path) -> None:
 
 
 def test_the_answer_of_a_query_is_read_from_its_archive(tmp_path: Path) -> None:
-    with Archiving(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(
             f"{STREAM}; CREATE QUERY q AS SELECT k, v FROM s [RANGE 20]; CREATE ARCHIVE a ON q KEY k KEEP 30"
         )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from tests.engine.driven import Driven
-from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, table_of
+from tests.support.history import BATCHES, COLUMNS, OPTIONS, SUMS, table_of
+from tests.support.life import Life
 
 import windrow as wr
 from windrow.engine.archives.view import ArchiveView
@@ -108,8 +108,8 @@ def test_all_public_methods_are_called() -> None:
     assert public(TableView) == {"rows"}  # without arguments
 
 
-def made(folder: Path) -> Driven:
-    w = Driven(folder / "state")
+def made(folder: Path) -> Life:
+    w = Life(folder / "state")
     w.sql(f"CREATE STREAM s ({COLUMNS}) {OPTIONS} KEEP 1000; CREATE TABLE names (k BIGINT, v BIGINT) NRR")
     w.sql("CREATE ARCHIVE old_s ON s KEY k KEEP 100")
     w.sql(f"CREATE STREAM pushed ({COLUMNS}) {OPTIONS} FROM 'push:'")
@@ -196,7 +196,7 @@ def test_a_view_of_what_is_dropped_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_stream(how: dict[str, Any], message: str, hint: str, tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         with pytest.raises(QueryError) as told:
             w.stream("r", ROWS, wattr="t", **how)
         assert told.value.message == message
@@ -214,7 +214,7 @@ def test_an_argument_that_is_not_known_is_told_with_the_nearest(tmp_path: Path) 
 
 def test_a_number_is_as_good_as_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("windrow.session.open_data", lambda *_: None)
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         for name, slack in (("five", 5), ("none", 0)):
             w.stream(name, ROWS, wattr="t", slack=slack)
             assert w._catalog.streams[name].progress.policy == Slack(slack)

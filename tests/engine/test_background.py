@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engine.driven import STREAM, Driven
-from tests.engine.world import BATCHES, SUMS, table_of
+from tests.support.history import BATCHES, STREAM, SUMS, table_of
+from tests.support.life import Life
 from tests.support.patience import PATIENCE
 
 from windrow.cli.session import ShellSession
@@ -69,37 +69,37 @@ def raising(error: BaseException, after: int = 0, do: Callable[..., Any] = lambd
     return act
 
 
-def deliver_first(w: Driven, error: BaseException) -> None:
+def deliver_first(w: Life, error: BaseException) -> None:
     w.engine.deliver = raising(error)
 
 
-def look_at_tables(w: Driven, error: BaseException) -> None:
+def look_at_tables(w: Life, error: BaseException) -> None:
     w._refreshing.refresh = raising(error)  # type: ignore[method-assign]
 
 
-def read_rows(w: Driven, error: BaseException) -> None:
+def read_rows(w: Life, error: BaseException) -> None:
     w.engine.jobs.ingest = raising(error)
 
 
-def close_windows(w: Driven, error: BaseException) -> None:
+def close_windows(w: Life, error: BaseException) -> None:
     w.engine.jobs.close = raising(error)
 
 
-def commit(w: Driven, error: BaseException) -> None:
+def commit(w: Life, error: BaseException) -> None:
     w.engine.commit_draft = raising(error)
 
 
-def start_a_feed(w: Driven, error: BaseException) -> None:
+def start_a_feed(w: Life, error: BaseException) -> None:
     frame = FakeFrame()
     frame.refusal = error
     unbounded(w, frame)
 
 
-def deliver_last(w: Driven, error: BaseException) -> None:
+def deliver_last(w: Life, error: BaseException) -> None:
     w.engine.deliver = raising(error, after=2, do=w.engine.deliver)
 
 
-def unbounded(w: Driven, frame: FakeFrame) -> None:
+def unbounded(w: Life, frame: FakeFrame) -> None:
     source: Any = StreamingFrame(frame, "script")  # type: ignore[arg-type]
     w._sources["s"] = source
 
@@ -115,8 +115,8 @@ STEPS = (
 )
 
 
-def begun(folder: Path) -> Driven:
-    w = Driven(folder / "state")
+def begun(folder: Path) -> Life:
+    w = Life(folder / "state")
     w.sql(STREAM)
     w.query("q", SUMS)
     table: Any = table_of([row for batch in BATCHES for row in batch])
@@ -124,7 +124,7 @@ def begun(folder: Path) -> Driven:
     return w
 
 
-def failed(folder: Path, step: Callable[[Driven, BaseException], None], error: BaseException) -> Driven:
+def failed(folder: Path, step: Callable[[Life, BaseException], None], error: BaseException) -> Life:
     """An engine whose run in the background has failed at a step, and nobody has been told yet."""
     w = begun(folder)
     before = w.engine.deliver, w.engine.commit_draft
@@ -137,14 +137,14 @@ def failed(folder: Path, step: Callable[[Driven, BaseException], None], error: B
     return w
 
 
-def leave(w: Driven) -> None:
+def leave(w: Life) -> None:
     with w:
         pass
 
 
 @pytest.mark.parametrize("error", [OURS, RAW], ids=["ours", "raw"])
-@pytest.mark.parametrize("outlet", [Driven.wait, Driven.stop, leave], ids=lambda outlet: outlet.__name__)
-def test_it_is_raised_once(outlet: Callable[[Driven], Any], error: BaseException, tmp_path: Path) -> None:
+@pytest.mark.parametrize("outlet", [Life.wait, Life.stop, leave], ids=lambda outlet: outlet.__name__)
+def test_it_is_raised_once(outlet: Callable[[Life], Any], error: BaseException, tmp_path: Path) -> None:
     w = failed(tmp_path, read_rows, error)
     with pytest.raises(type(error)) as raised:
         outlet(w)
@@ -155,7 +155,7 @@ def test_it_is_raised_once(outlet: Callable[[Driven], Any], error: BaseException
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_it_is_shown_and_raised(step: Callable[[Driven, BaseException], None], tmp_path: Path) -> None:
+def test_it_is_shown_and_raised(step: Callable[[Life, BaseException], None], tmp_path: Path) -> None:
     w = failed(tmp_path, step, OURS)
     progress = w.queries["q"].progress
     assert (progress.status, progress.error) == (
@@ -234,7 +234,7 @@ def test_the_run_cannot_wait_for_itself(tmp_path: Path) -> None:
 # ------------------------------------------------------------ the shell
 
 
-def shell(folder: Path, monkeypatch: pytest.MonkeyPatch, w: Driven) -> ShellSession:
+def shell(folder: Path, monkeypatch: pytest.MonkeyPatch, w: Life) -> ShellSession:
     monkeypatch.setattr("windrow.session.Windrow", lambda *_, **__: w)
     session = ShellSession(folder / "state", is_typed=False)
     session.take(STREAM)
@@ -247,7 +247,7 @@ def shell(folder: Path, monkeypatch: pytest.MonkeyPatch, w: Driven) -> ShellSess
 def test_the_shell_tells_it(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    w = Driven(tmp_path / "state")
+    w = Life(tmp_path / "state")
     session = shell(tmp_path, monkeypatch, w)
     table: Any = table_of(BATCHES[0])
     w._sources["s"] = Bounded(table, "script")
@@ -269,7 +269,7 @@ def test_the_shell_tells_it(
 def test_the_shell_tells_again_what_fails_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    w = Driven(tmp_path / "state")
+    w = Life(tmp_path / "state")
     session = shell(tmp_path, monkeypatch, w)
     w._sources["s"] = Bounded(table_of(BATCHES[0]), "script")  # type: ignore[arg-type]
     w.engine.jobs.ingest = raising(OURS)

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.spark_world import Files
 from tests.engine.test_loop import Script
-from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, oracle, rows_of, table_of
 from tests.support.crashes import Crash, crashing_at
+from tests.support.history import BATCHES, COLUMNS, OPTIONS, STREAM, SUMS, as_rows, rows_of, table_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 from tests.support.patience import PATIENCE
 
 from windrow.engine.engine import Arrival
@@ -85,7 +86,7 @@ def test_a_file_with_bad_rows_may_be_taken_away(tmp_path: Path, spark: SparkSess
         files.run(spark)
     files.path(2).unlink()
     files.run(spark)
-    assert files.answers == oracle(SUMS, BATCHES[:2])
+    assert files.answers("sums") == oracle(SUMS, BATCHES[:2])
 
 
 def test_bad_rows_may_be_dropped_from_then_on(tmp_path: Path, spark: SparkSession) -> None:
@@ -185,7 +186,7 @@ def test_bad_rows_reach_their_sink_once_whatever_happens(tmp_path: Path, point: 
             )
 
     def live() -> None:
-        w = Driven(tmp_path / "now" / "state")
+        w = Life(tmp_path / "now" / "state")
         w.sql(STREAM + f" FROM 'files:///x.csv?malformed=to&malformed_sink=files://{tmp_path}/now/bad'")
         w.query("q", SUMS)
         w._sources["s"] = Dirty(*BATCHES)
@@ -223,7 +224,7 @@ def test_bad_rows_reach_their_sink_once_whatever_happens(tmp_path: Path, point: 
     ],
 )
 def test_where_bad_rows_go_is_checked_when_it_is_declared(tmp_path: Path, options: str, code: str) -> None:
-    with Driven(tmp_path / "state") as w, pytest.raises(QueryError) as refused:
+    with Life(tmp_path / "state") as w, pytest.raises(QueryError) as refused:
         w.sql(f"{STREAM} FROM 'files:///x.csv?{options}'")
     assert refused.value.code == code
     assert refused.value.hint
@@ -275,7 +276,7 @@ def test_a_source_that_is_not_there_is_told_soon(
 
 
 def test_a_row_without_a_moment_stops_the_batch_and_nothing_else(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("q", SUMS)
         w.push(*BATCHES[0])
@@ -293,7 +294,7 @@ def test_a_row_without_a_moment_stops_the_batch_and_nothing_else(tmp_path: Path)
 
 def test_rows_off_their_resolution_are_malformed(tmp_path: Path) -> None:
     values = pa.table({"x": [0.1, 0.25, 0.3, 1e300]})
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql("CREATE STREAM s (x DOUBLE) WATTR x RESOLUTION 0.1 ORDERED")
         w.query("q", "SELECT COUNT(*) AS n, window_start FROM s [RANGE 0.2 SLIDE 0.2]")
         with pytest.raises(DataError, match=r"0\.25.* no multiple of its RESOLUTION") as refused:

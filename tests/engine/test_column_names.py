@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.engine.world import rows_of
+from tests.support.history import rows_of
 from tests.support.oracle import oracle
 
 from windrow.language.compile import _quoted
@@ -55,7 +55,7 @@ WRITERS: dict[str, Callable[[Path, tuple[str, ...]], None]] = {
 
 
 def expected(text: str, declared: tuple[str, str]) -> list[Any]:
-    return sorted(oracle(text, {"s": declared}, [("s", ROWS)]).elements())
+    return sorted(oracle(text, [ROWS], {"s": declared}).elements())
 
 
 @pytest.mark.part(15)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engine import world as worlds
-from tests.engine.world import World
+from tests.support import life as lives
+from tests.support.world import World
 
 from windrow.engine import engine as core
 from windrow.engine import epoch as draft
@@ -55,7 +55,7 @@ class Attempts(HereJobs):
 def test_of_several_attempts_of_a_task_one_is_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worlds, "HereJobs", Attempts)
+    monkeypatch.setattr(lives, "HereJobs", Attempts)
     world = World(tmp_path)
     world.live()
     world.check()

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.archive.support import temporary
-from tests.engine.archived import Archiving, values_of
-from tests.engine.world import BATCHES, SUMS, rows_of
+from tests.engine.archived import values_of
+from tests.support.history import BATCHES, SUMS, rows_in, rows_of
+from tests.support.life import Life
 
 from windrow.archive.snapshot import read_archive
 from windrow.engine.archives import manager as archiving
@@ -54,15 +54,15 @@ CREATE ARCHIVE of_joined ON joined KEY k PARTITIONS 1 x 2 REBUILD KEEP 500
 ASKED = "SELECT k, v, t FROM s [RANGE 60]"
 
 
-class Life(Archiving):
-    """A process; `heard` is what its function was called with."""
+class Complete(Life):
+    """A life with everything that leaves files; `heard` is what its function was called with."""
 
     def __init__(self, world: Path, *, deaf: bool = False) -> None:
         super().__init__(world / "state")
         self.world, self.deaf = world, deaf
         self.heard: Counter[Any] = Counter()
 
-    def set_up(self) -> Life:
+    def set_up(self) -> Complete:
         """All that is declared."""
         self.sql(SCRIPT.replace("OUT", str(self.world / "out")))
         self.query("told", "SELECT MAX(v) AS most FROM s [RANGE 20 SLIDE 10]", self._hear)
@@ -73,30 +73,23 @@ class Life(Archiving):
             raise SinkError("nobody listens")
         self.heard.update(rows_of(table))
 
-    def follow(self, end: int) -> None:
-        """The batches from where the state is."""
-        last = self.engine.streams["s"].read.offsets.get("batch")
-        for number in range(0 if last is None else last + 1, end):
-            self.push(*BATCHES[number], number=number)
-
-    def told(self) -> dict[str, Any]:
+    def all_told(self) -> dict[str, Any]:
         """Whatever can be asked."""
         answers: dict[str, Any] = {name: values_of(each.scan()) for name, each in self.archives.items()}
         answers["asked"] = sorted(rows_of(self.select(ASKED)))
         answers["kinds"] = sorted(rows_of(self.select("SELECT k FROM kinds")))
         answers["items"] = sorted(rows_of(self.tables["items"].rows()))
         for name in ("sums", "joined", "named"):
-            files = [path for path in (self.world / "out" / name).glob("*") if not path.name.startswith(".")]
-            answers[name] = Counter(row for path in files for row in rows_of(pq.read_table(path)))
+            answers[name] = rows_in(self.world / "out" / name)
         return {**answers, "told": Counter(self.heard)}
 
 
 def first_life(world: Path, ending: str) -> None:
-    w = Life(world, deaf=True).set_up()
+    w = Complete(world, deaf=True).set_up()
     w.update("items", insert=[(1, "one"), (2, "two")])
-    w.follow(2)
+    w.follow(BATCHES[:2])
     w.update("items", insert=[(3, "three")], delete=[(1, "one")])
-    w.follow(FIRST)
+    w.follow(BATCHES[:FIRST])
     if ending == "crash":
         w.vanish()
     else:
@@ -105,14 +98,14 @@ def first_life(world: Path, ending: str) -> None:
 
 
 def second_life(world: Path) -> list[dict[str, Any]]:
-    w = Life(world)
+    w = Complete(world)
     try:
         w.set_up()
         w.engine.deliver()
-        before = w.told()
-        w.follow(len(BATCHES))
+        before = w.all_told()
+        w.follow(BATCHES)
         w.end()
-        after = w.told()
+        after = w.all_told()
         w.close()
         return [before, after]
     except BaseException:
@@ -254,14 +247,14 @@ def test_an_archive_behind_the_commit_is_refused_and_can_begin_anew(left: Left) 
     for path in (archive / "commits").iterdir():
         if int(path.stem) >= known.decisions["archives"]["of_s"]["commit"]:
             path.unlink()
-    with Life(left.world) as w:
+    with Complete(left.world) as w:
         with pytest.raises(StateError, match=r"archive `of_s` in .* has lost rows") as caught:
             w.set_up()
         assert caught.value.code == "archive-lost"
         assert "w.drop('of_s')" in str(caught.value.hint)
         w.drop("of_s")
         w.set_up()
-        w.follow(len(BATCHES))
+        w.follow(BATCHES)
         assert values_of(w.archives["of_s"].scan(), "valid_to") == Counter(
             row for batch in BATCHES[FIRST:] for row in batch
         )
@@ -269,7 +262,7 @@ def test_an_archive_behind_the_commit_is_refused_and_can_begin_anew(left: Left) 
 
 def test_an_archive_that_is_gone_is_refused(left: Left) -> None:
     shutil.rmtree(_archive(left, "of_s"))
-    with Life(left.world) as w, pytest.raises(StateError, match="it has no commits"):
+    with Complete(left.world) as w, pytest.raises(StateError, match="it has no commits"):
         w.set_up()
 
 
@@ -286,7 +279,7 @@ def test_an_archive_ahead_of_the_commit_tells_that_commits_are_lost(left: Left) 
         for path in (state / folder).iterdir():
             if int(path.name[:12]) > reached:
                 path.unlink()
-    with Life(left.world) as w:
+    with Complete(left.world) as w:
         with pytest.raises(StateError, match=rf"archive `of_s` has rows of commit {reached}") as caught:
             w.set_up()
         assert caught.value.code == "commit-lost"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.world import BATCHES, COUNTS, SUMS, oracle
+from tests.support.history import BATCHES, COUNTS, STREAM, SUMS, as_rows
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 from windrow.engine import engine as core
 from windrow.errors import QueryError, StateError
@@ -19,13 +20,13 @@ SLOW = "SELECT SUM(v) AS total FROM s [RANGE 100 SLIDE 100]"
 
 
 def test_a_query_declared_last_after_a_restart_still_has_the_rows_that_waited_for_it(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("counts", COUNTS)
         w.query("slow", SLOW)
         for batch in BATCHES:
             w.push(*batch)
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("counts", COUNTS)  # each declaration is a commit, which must not let go of what `slow` needs
         w.query("slow", SLOW)
@@ -34,11 +35,11 @@ def test_a_query_declared_last_after_a_restart_still_has_the_rows_that_waited_fo
 
 
 def test_no_promise_is_taken_while_a_query_of_the_state_is_not_declared(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("slow", SLOW)
         w.push(*BATCHES[0])
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         with pytest.raises(StateError) as refused:
             w.punctuate("s", 1000)
@@ -49,11 +50,11 @@ def test_no_promise_is_taken_while_a_query_of_the_state_is_not_declared(tmp_path
 
 
 def test_the_state_of_a_query_that_is_not_declared_is_kept_until_it_is_dropped(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("gone", SUMS)
         w.push(*BATCHES[0])
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         with pytest.raises(StateError) as refused:
             w.run(once=True)
@@ -67,7 +68,7 @@ def test_the_state_of_a_query_that_is_not_declared_is_kept_until_it_is_dropped(t
 
 
 def test_a_late_query_answers_only_windows_it_has_seen_whole(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.engine.shares = False
         w.query("early", SUMS)
@@ -86,12 +87,12 @@ def test_a_late_query_answers_only_windows_it_has_seen_whole(tmp_path: Path) -> 
 
 
 def test_what_a_late_query_has_not_seen_is_remembered_by_the_state(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.push(*BATCHES[0])
         w.query("late", SUMS)
         known = w.queries["late"].progress.complete_from
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         assert w.query("late", SUMS).progress.complete_from == known
 
@@ -102,7 +103,7 @@ def test_after_a_drop_nothing_of_the_query_is_left_on_the_disk(
     monkeypatch.setattr(core, "SWEEP_EVERY", 1)
     monkeypatch.setattr(core, "PATIENCE", 0)
     monkeypatch.setattr(core, "KEEP", 1)
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("kept", COUNTS)
         w.query("gone", SUMS)
@@ -121,7 +122,7 @@ def test_after_a_drop_nothing_of_the_query_is_left_on_the_disk(
 
 
 def test_when_the_last_query_is_dropped_its_state_goes_too(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("only", SUMS)
         for batch in BATCHES:
@@ -135,7 +136,7 @@ def test_answers_that_wait_for_a_sink_go_with_their_query(tmp_path: Path) -> Non
     def broken(*_: object) -> None:
         raise RuntimeError("nobody home")
 
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("q", SUMS, sink=broken)
         w.push(*BATCHES[1])
@@ -145,7 +146,7 @@ def test_answers_that_wait_for_a_sink_go_with_their_query(tmp_path: Path) -> Non
 
 
 def test_a_query_created_again_begins_anew(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY q AS {SUMS}")
         w.push(*BATCHES[0])
@@ -160,7 +161,7 @@ def test_a_query_created_again_begins_anew(tmp_path: Path) -> None:
 def test_a_script_that_fails_after_a_drop_drops_nothing(tmp_path: Path) -> None:
     taken = f"files://{tmp_path}/taken"
     (tmp_path / "taken").write_text("a file where a directory should be")
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY q AS {SLOW}")
         w.push(*BATCHES[0])
@@ -183,7 +184,7 @@ def test_answers_of_a_query_that_was_not_dropped_after_all_still_wait(tmp_path: 
             raise RuntimeError("not yet")
 
     (tmp_path / "taken").write_text("a file where a directory should be")
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("q", SUMS, sink=reluctant)
         w.push(*BATCHES[1])
@@ -196,12 +197,12 @@ def test_answers_of_a_query_that_was_not_dropped_after_all_still_wait(tmp_path: 
 
 
 def test_a_dropped_stream_may_be_declared_in_another_way(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.push(*BATCHES[0])
         w.sql("DROP STREAM s; CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED")
         assert w.streams["s"].progress.accepted == 0
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED")
         w.sql("DROP STREAM s")
         assert w.engine.last.streams == {}

@@ -18,8 +18,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.engine.archived import Archiving
-from tests.engine.world import BATCHES, SUMS, rows_of, table_of
+from tests.support.history import BATCHES, SUMS, rows_of, table_of
+from tests.support.life import Life
 
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance
 from windrow.engine.epoch import Draft
@@ -110,7 +110,7 @@ def _slots(thing: Any) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in names if hasattr(thing, name)}
 
 
-def whole(w: Archiving) -> dict[str, Any]:
+def whole(w: Life) -> dict[str, Any]:
     """The engine as it is, by its parts; and the files of its directory."""
     parts = {
         name: picture(each, (id(w.engine),)) for name, each in vars(w.engine).items() if name not in _LEFT_OUT
@@ -154,9 +154,9 @@ def breaking(step: str) -> Iterator[list[str]]:
         yield happened
 
 
-def live(folder: Path, around: Callable[[Archiving, int, Callable[[], None]], None]) -> Counter[Any]:
+def live(folder: Path, around: Callable[[Life, int, Callable[[], None]], None]) -> Counter[Any]:
     """A life with everything in it, each epoch made by `around`; what was answered."""
-    with Archiving(folder) as w:
+    with Life(folder) as w:
         w.sql(SCRIPT)
         w.update("items", insert=[(1, "one"), (2, "two")])
         w.engine.limit = 1e-9
@@ -176,7 +176,7 @@ def live(folder: Path, around: Callable[[Archiving, int, Callable[[], None]], No
 def test_an_epoch_that_fails_at_any_step_leaves_everything_as_it_was(tmp_path: Path) -> None:
     left, compared = list(STEPS), list[str]()
 
-    def failing(w: Archiving, number: int, epoch: Callable[[], None]) -> None:
+    def failing(w: Life, number: int, epoch: Callable[[], None]) -> None:
         before = whole(w)
         for step in left[number :: len(BATCHES)]:
             with breaking(step) as happened, suppress(BrokenError):
@@ -196,7 +196,7 @@ def test_an_epoch_that_fails_at_any_step_leaves_everything_as_it_was(tmp_path: P
 
 @pytest.mark.parametrize("step", ["manifest", "committing"])
 def test_a_change_of_a_table_that_fails_leaves_everything_as_it_was(tmp_path: Path, step: str) -> None:
-    with Archiving(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(SCRIPT)
         w.update("items", insert=[(1, "one")])
         before = whole(w)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.world import BATCHES, COUNTS, SUMS, oracle, rows_of
 from tests.support.crashes import Crash
+from tests.support.history import BATCHES, COUNTS, STREAM, SUMS, as_rows, rows_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 from windrow.errors import DataError, SinkError, StateError
 from windrow.language.catalog import StandingQuery
@@ -65,9 +66,9 @@ class Failing(Sink):
             raise self.error
 
 
-def begun(state: Path, *sinks: Sink) -> Driven:
+def begun(state: Path, *sinks: Sink) -> Life:
     """Two queries that are answered, and between them one for each sink."""
-    w = Driven(state)
+    w = Life(state)
     w.sql(STREAM)
     w.query("first", COUNTS)
     for number, sink in enumerate(sinks):

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engine.world import QUERIES, World, follow
+from tests.support.history import QUERIES
+from tests.support.world import World
 
 from windrow.errors import StateError, WindrowError
 
@@ -51,16 +52,16 @@ def test_wherever_the_disk_is_full_a_new_start_with_room_goes_on(tmp_path: Path,
     total, codes = writes_of_a_life(tmp_path / "whole"), set()
     for writes in range(first, total, 33):
         world = World(tmp_path / str(writes), WRITTEN)
-        engine = None
+        life = None
         try:
             with full_after(writes):
-                engine = world.open()
-                follow(engine)
+                life = world.open()
+                world.follow(life)
         except WindrowError as error:
             codes.add(error.code)
-        if engine is not None:
-            codes |= {event.error.code for event in engine.events}
-            engine.log._lock.release()  # type: ignore[union-attr]
+        if life is not None:
+            codes |= {event.error.code for event in life.engine.events}
+            life.vanish()
         world.live()
         world.check()
     assert codes == {"disk-full"}
@@ -68,13 +69,13 @@ def test_wherever_the_disk_is_full_a_new_start_with_room_goes_on(tmp_path: Path,
 
 def test_with_room_again_the_same_engine_goes_on(tmp_path: Path) -> None:
     world = World(tmp_path, WRITTEN)
-    engine = world.open()
+    life = world.open()
     with full_after(3), pytest.raises(StateError) as refused:
-        follow(engine)
+        world.follow(life)
     assert refused.value.code == "disk-full"
     assert "make room on the disk" in str(refused.value.hint)
-    follow(engine)
-    engine.close()
+    world.follow(life)
+    life.close()
     world.check()
 
 
@@ -83,11 +84,11 @@ def test_a_sink_without_room_gets_its_rows_later(tmp_path: Path, monkeypatch: py
         raise OSError(errno.ENOSPC, "No space left on device")
 
     world = World(tmp_path, WRITTEN)
-    engine = world.open()
+    life = world.open()
     with monkeypatch.context() as patched:
         patched.setattr("windrow.sinks.files.write_through", full)
-        follow(engine)
-    assert {(event.name, event.error.code) for event in engine.events} == {("files", "disk-full")}
-    engine.deliver()
-    engine.close()
+        world.follow(life)
+    assert {(event.name, event.error.code) for event in life.engine.events} == {("files", "disk-full")}
+    life.engine.deliver()
+    life.close()
     world.check()

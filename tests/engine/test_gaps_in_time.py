@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.engine.driven import Driven
+from tests.support.life import Life
 
 from windrow.errors import DataError, QueryError
 from windrow.testing import Harness
@@ -58,7 +58,7 @@ def test_answers_for_each_slide_of_a_gap_are_an_error_of_that_query(what: str) -
 
 
 def test_a_query_that_would_answer_all_day_says_so_when_it_is_registered(tmp_path) -> None:
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql("CREATE STREAM t (k BIGINT, ts TIMESTAMP) WATTR ts ORDERED")
     with pytest.raises(QueryError, match="would answer 86,400,000,000 times a day") as refused:
         w.sql("CREATE QUERY q AS SELECT COUNT(*) FROM t [LANDMARK SLIDE 1 MICROSECOND]")

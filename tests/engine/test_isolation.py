@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.world import BATCHES, COUNTS, NESTED, SUMS, oracle
+from tests.support.history import BATCHES, COUNTS, NESTED, STREAM, SUMS, as_rows
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 import windrow as wr
 from windrow.algebra.aggregates import user
@@ -49,7 +50,7 @@ def own_names() -> Iterator[None]:
 @pytest.mark.part(3)
 @pytest.mark.parametrize("kind", FAULTY)
 def test_a_faulty_query_is_stopped_and_the_others_go_on(tmp_path: Path, kind: str) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("sums", SUMS)
         w.query("faulty", FAULTY[kind])
@@ -65,7 +66,7 @@ def test_a_faulty_query_is_stopped_and_the_others_go_on(tmp_path: Path, kind: st
 
 @pytest.mark.parametrize("kind", FAULTY)
 def test_why_a_query_failed_is_known_after_a_restart(tmp_path: Path, kind: str) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("counts", COUNTS)
         w.query("faulty", FAULTY[kind])
@@ -74,7 +75,7 @@ def test_why_a_query_failed_is_known_after_a_restart(tmp_path: Path, kind: str) 
         before = w.queries["faulty"].progress
         assert before.status == "failed"
         assert before.error
-    w = Driven(tmp_path / "state")
+    w = Life(tmp_path / "state")
     w.sql(STREAM)
     w.query("counts", COUNTS)
     after = w.query("faulty", FAULTY[kind]).progress
@@ -87,7 +88,7 @@ def test_why_a_query_failed_is_known_after_a_restart(tmp_path: Path, kind: str) 
 
 def test_answers_given_before_the_fault_stay_given(tmp_path: Path) -> None:
     faulty = f"SELECT k, SUM(CAST(IF(v = 9, 'nine', '1') AS INT)) AS n {WINDOW} GROUP BY k"
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("faulty", faulty)
         for batch in BATCHES:
@@ -99,7 +100,7 @@ def test_answers_given_before_the_fault_stay_given(tmp_path: Path) -> None:
 
 
 def test_a_dropped_faulty_query_may_be_created_anew(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("q", FAULTY["where"])
         for batch in BATCHES[:4]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from tests.engine.driven import Driven
-from tests.engine.world import rows_of
 from tests.support.crashes import Crash, crashing_at
+from tests.support.history import rows_of
+from tests.support.life import Life
 
 from windrow.engine.records import StreamRecord
 from windrow.engine.retention import TOGETHER, tidied
@@ -40,7 +40,7 @@ def declared(keep: str) -> str:
     return f"CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 5 {keep}"
 
 
-def kept_rows(w: Driven) -> Counter[Any]:
+def kept_rows(w: Life) -> Counter[Any]:
     """All that the files hold, read by somebody who knows nothing of Windrow."""
     refs = w.engine.last.chunks.get(KEPT, ())
     tables = [pq.read_table(w._folder / ref.name) for ref in refs]
@@ -54,7 +54,7 @@ def batches(count: int, step: int = 3) -> list[list[Row]]:
 @pytest.mark.part(3)
 @pytest.mark.parametrize("keep", ["KEEP 40", "KEEP 900", "KEEP 30 ROWS"])
 def test_all_that_has_to_be_kept_is_kept_in_few_files(tmp_path: Path, keep: str) -> None:
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(declared(keep))
     all_rows: list[Row] = []
     amount = int(keep.split()[1])
@@ -127,7 +127,7 @@ def test_only_columns_that_are_asked_for_are_read(tmp_path: Path, monkeypatch: p
         return plain(table, columns=columns, **more)
 
     plain = pq.read_table
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(declared("KEEP 100"))
     w.push((1, 5, 10), (1, 6, 20), (2, 7, 40))
     monkeypatch.setattr("windrow.execution.kept_rows.pq.read_table", spied)
@@ -149,7 +149,7 @@ def test_only_columns_that_are_asked_for_are_read(tmp_path: Path, monkeypatch: p
 
 
 def test_a_stream_without_keep_costs_nothing(tmp_path: Path) -> None:
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(declared(""))
     for batch in batches(5):
         w.push(*batch)
@@ -161,18 +161,18 @@ def test_a_stream_without_keep_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_keep_can_be_added_and_taken_away(tmp_path: Path) -> None:
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(declared(""))
     w.push((1, 1, 10), (1, 2, 20))
     w.close()
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(declared("KEEP 100"))
     w.push((1, 3, 30), (1, 4, 40))
     assert rows_of(w.select("SELECT v FROM s [RANGE 14]")) == [(3,)]
     with pytest.raises(QueryError, match="keeps rows from 21 on"):
         w.select("SELECT v FROM s [RANGE 15]")
     w.close()
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(declared(""))
     w.push((1, 5, 50))
     assert KEPT not in w.engine.last.chunks
@@ -180,7 +180,7 @@ def test_keep_can_be_added_and_taken_away(tmp_path: Path) -> None:
 
 
 def test_dropping_a_stream_lets_go_of_its_rows(tmp_path: Path) -> None:
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(declared("KEEP 100"))
     w.push((1, 1, 10))
     w.sql("DROP STREAM s")
@@ -194,13 +194,13 @@ def test_dropping_a_stream_lets_go_of_its_rows(tmp_path: Path) -> None:
 def test_after_a_crash_every_row_is_kept_once(tmp_path: Path, point: str, passage: int) -> None:
     script = batches(24)
 
-    def follow(w: Driven) -> None:
+    def follow(w: Life) -> None:
         last = w.engine.streams["s"].read.offsets.get("batch")
         for number in range(0 if last is None else last + 1, len(script)):
             w.push(*script[number], number=number)
 
-    def opened(folder: Path) -> Driven:
-        w = Driven(folder)
+    def opened(folder: Path) -> Life:
+        w = Life(folder)
         w.sql(declared("KEEP 1000"))
         return w
 
@@ -223,12 +223,12 @@ def test_after_a_crash_every_row_is_kept_once(tmp_path: Path, point: str, passag
 
 def test_the_last_answer_is_there_after_delivery_and_restart(tmp_path: Path) -> None:
     query = "CREATE QUERY q AS SELECT k, COUNT(*) AS n FROM s [RANGE 10 SLIDE 10] GROUP BY k"
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(f"{declared('')}; {query}")
     w.push((1, 1, 3), (2, 1, 4), (1, 1, 16))
     assert rows_of(w.select("SELECT * FROM q")) == [(10, 1, 1), (10, 2, 1)]
     w.close()
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(f"{declared('')}; {query}")
     assert rows_of(w.select("SELECT n, k FROM q WHERE k = 2")) == [(1, 2)]
     w.push((1, 1, 29))

@@ -12,11 +12,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from tests.engine.spark_world import Files
 from tests.engine.victim import EVENT_RATE, ROWS, TOPS, TRAFFIC_COLUMNS, TRAFFIC_OPTIONS
-from tests.engine.world import rows_of
+from tests.support.history import rows_in, rows_of
 from tests.support.oracle import oracle
 from tests.support.patience import PATIENCE, wait_until
 
@@ -94,15 +93,14 @@ def test_killed_and_interrupted_at_any_moment_nothing_is_lost_or_doubled(tmp_pat
     assert sorted((tmp_path / "now" / "state" / "owners").glob("*.released"))
 
     assert run("generator", tmp_path) == 0, (tmp_path / "log").read_text()
-    found = (tmp_path / "now" / "out").glob("sums-*.parquet")
-    rows = Counter(_plain(row) for path in found for row in rows_of(pq.read_table(path)))
-    assert rows == generated()
+    found = rows_in(tmp_path / "now" / "sums", "sums-*.parquet")
+    assert Counter(_plain(row) for row in found.elements()) == generated()
 
 
 def generated() -> Counter[Any]:
     settings = Settings(keys=3, event_rate=EVENT_RATE, rows=ROWS)
     table = TRAFFIC.rows(settings, 0, ROWS, ["segment", "speed", "ts"])
-    return oracle(TOPS, {"s": (TRAFFIC_COLUMNS, TRAFFIC_OPTIONS)}, [("s", rows_of(table))])
+    return oracle(TOPS, [rows_of(table)], {"s": (TRAFFIC_COLUMNS, TRAFFIC_OPTIONS)})
 
 
 def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -13,7 +13,6 @@ import os
 import random
 import signal
 import sys
-from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from multiprocessing import get_context
@@ -24,9 +23,10 @@ import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql.types import LongType, StructField, StructType
-from tests.engine.driven import STREAM, Driven
 from tests.engine.test_loop import Script
-from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, oracle, rows_of, table_of
+from tests.support.history import BATCHES, COLUMNS, OPTIONS, STREAM, SUMS, rows_in, table_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 from tests.support.patience import PATIENCE
 
 from windrow.algebra.catalog import Stream
@@ -94,7 +94,7 @@ def live(kind: str, folder: str, crash_at: str = "") -> None:
     """A life that takes everything, and ends in order if nobody ends it."""
     hurry()
     os.environ[VARIABLE] = crash_at
-    w = Driven(Path(folder) / "state")
+    w = Life(Path(folder) / "state")
     w.sql(PUSHED if kind == "push" else STREAM)
     w.query("q", LONG_SUMS, sink=f"files://{folder}/out")
     if kind != "push":
@@ -111,10 +111,7 @@ def live(kind: str, folder: str, crash_at: str = "") -> None:
 
 def judge(folder: str) -> None:
     """Ends with 0 if the sink has what the oracle says."""
-    rows: Counter[Any] = Counter()
-    for file in sorted((Path(folder) / "out").glob("*.parquet")):
-        rows += Counter(rows_of(pq.read_table(file)))
-    sys.exit(0 if rows == oracle(LONG_SUMS) else 1)
+    sys.exit(0 if rows_in(Path(folder) / "out", "*.parquet") == oracle(LONG_SUMS) else 1)
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,17 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engine.test_query_groups import BATCHES, FOUR, JOIN, Life, answers, oracle, random_batches, runs
+from tests.support.oracle import oracle
+from tests.support.two_streams import BATCHES, FOUR, JOIN, STREAMS, open_life, parts, random_batches, runs
+from tests.support.world import World
 
 from windrow.engine.sharing.common_subplans import general_unit
 from windrow.kernels.relational.join.multiway import Joined
-from windrow.sinks import MemorySink
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.life import Life
 
 
 #: what runs, and what comes later: the same join, other columns of it, shorter windows
@@ -64,13 +67,11 @@ def test_a_query_that_comes_later_answers_as_if_it_had_always_been_there(tmp_pat
     late = [LATE[seed % len(LATE)], random.choice(LATE)][: random.randint(1, 2)]
     texts = [text.replace("{from}", short).format(r=r, q=q) for text in late]
     queries = {f"q{number}": text for number, text in enumerate(first)}
-    batches, heard = random_batches(random, 14), dict[str, MemorySink]()
-    life, begin = Life(tmp_path, heard), dict[str, int]()
-    for name, text in queries.items():
-        life.add(name, text)
+    world = World(tmp_path, queries, STREAMS, script=random_batches(random, 14))
+    life, begin = world.open(), dict[str, int]()
     come = sorted(random.sample(range(3, 12), len(texts)))
-    for number, batch in enumerate(batches):
-        life.push(batch)
+    for number, batch in enumerate(world.script):
+        life.take(batch)
         if number in come:
             name = f"late{number}"
             queries[name] = texts[come.index(number)]
@@ -80,16 +81,15 @@ def test_a_query_that_comes_later_answers_as_if_it_had_always_been_there(tmp_pat
             begin[name] = first_of(life, name)
             assert begin[name] <= alone
         if random.random() < 0.25:
-            life.engine.log._lock.release()  # type: ignore[union-attr]
-            life = Life(tmp_path, heard)
-            for name, text in queries.items():
-                life.add(name, text)
+            world.listen(life)
+            life.vanish()
+            life = world.open()
     life.end()
     life.engine.deliver()
+    world.listen(life)
     for name, text in queries.items():
         assert life.engine.queries[name].is_running, life.engine.queries[name].error
-        expected = oracle(text, batches)
-        assert answers(heard[name]) == since(expected, begin.get(name, -(2**60))), text
+        assert world.answers(name) == since(world.expected(text), begin.get(name, -(2**60))), text
 
 
 @pytest.mark.parametrize(
@@ -99,34 +99,34 @@ def test_these_queries_do_begin_over_the_join(
     tmp_path: Path, windows: tuple[str, str], others: tuple[str, ...]
 ) -> None:
     """All but the one whose join has another condition, and one that asks a join for more than changes."""
-    life = Life(tmp_path, {})
+    life = open_life(tmp_path)
     life.add("host", HOSTS[0].replace("{from}", windows[0]))
-    life.push(*BATCHES[:2])
+    life.take(*BATCHES[:2])
     for number, text in enumerate(LATE):
         life.add(f"late{number}", text.replace("{from}", windows[1]).format(r=12, q=12))
     life.engine.epoch()
-    apart = [text for number, text in enumerate(LATE) if not life.parts(f"late{number}")]
+    apart = [text for number, text in enumerate(LATE) if not parts(life, f"late{number}")]
     assert apart == [text for text in LATE if any(each in text for each in others)]
 
 
 def test_the_join_runs_once_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    life = Life(tmp_path, {})
+    life = open_life(tmp_path)
     life.add("tops", f"SELECT a.k, MAX(a.w) AS top, SUM(b.v) AS total {JOIN} GROUP BY a.k")
-    life.push(*BATCHES[:2])
+    life.take(*BATCHES[:2])
     life.add("sums", FOUR["sums"])
     life.engine.epoch()
     joins = runs(monkeypatch, Joined)
-    life.push(*BATCHES[2:])
+    life.take(*BATCHES[2:])
     assert len({id(each) for each in joins}) == 1
-    assert len(life.parts("sums") & life.parts("tops")) == 1
+    assert len(parts(life, "sums") & parts(life, "tops")) == 1
     told = {name: life.engine.queries[name].physical.sharing.brief for name in ("tops", "sums")}
     assert told == dict.fromkeys(told, "⋈ with 1; states of ⋈ with 1 by SS3, CS4")
     life.end()
     life.engine.deliver()
     begin = first_of(life, "sums")
     assert begin <= 7
-    assert answers(life.heard["sums"]) == since(oracle(FOUR["sums"], BATCHES), begin)
-    assert answers(life.heard["sums"])
+    assert life.answers("sums") == since(oracle(FOUR["sums"], BATCHES, STREAMS), begin)
+    assert life.answers("sums")
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_the_join_runs_once_and_is_told(tmp_path: Path, monkeypatch: pytest.Monk
 )
 def test_where_no_join_fits_a_query_begins_by_itself(tmp_path: Path, text: str) -> None:
     """Longer windows, other instants, rows routed otherwise, columns that the join does not carry."""
-    life = Life(tmp_path, {})
+    life = open_life(tmp_path)
     life.add("sums", FOUR["sums"])
-    life.push(*BATCHES[:2])
+    life.take(*BATCHES[:2])
     life.add("late", text)
     life.engine.epoch()
     assert life.engine.queries["late"].member is None

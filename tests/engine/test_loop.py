@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.archive.support import temporary
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.world import BATCHES, COLUMNS, OPTIONS, SUMS, oracle, rows_of, table_of
 from tests.support.crashes import Crash, crashing_at
+from tests.support.history import BATCHES, COLUMNS, OPTIONS, STREAM, SUMS, as_rows, rows_of, table_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 from tests.support.patience import wait_until
 
 from windrow.engine import loop
@@ -64,8 +65,8 @@ class Script(Source):
         self.taken.append(end.at["batch"])
 
 
-def made(folder: Path, source: Source, sink: Any = None, stream: str = STREAM) -> Driven:
-    w = Driven(folder / "state")
+def made(folder: Path, source: Source, sink: Any = None, stream: str = STREAM) -> Life:
+    w = Life(folder / "state")
     w.sql(stream)
     w.query("q", SUMS, sink=sink)
     w._sources["s"] = source
@@ -102,7 +103,7 @@ def test_rows_that_come_while_it_runs_are_taken(tmp_path: Path) -> None:
 STEPS = ("ingest", "close", "commit", "files")
 
 
-def broken(w: Driven, step: str, error: BaseException, passage: int) -> None:
+def broken(w: Life, step: str, error: BaseException, passage: int) -> None:
     """One step of the engine fails once, after so many times."""
     owner, name = {
         "ingest": (w.engine.jobs, "ingest"),
@@ -168,7 +169,7 @@ def test_rows_at_fault_are_not_read_again(tmp_path: Path) -> None:
         assert len(tries) == 1
 
 
-def dying(w: Driven, is_deadly: Callable[[Any], bool]) -> list[int]:
+def dying(w: Life, is_deadly: Callable[[Any], bool]) -> list[int]:
     """Workers die of some rows; the batches of rows that they were given."""
     real, given = w.engine.jobs.ingest, list[int]()
 
@@ -272,7 +273,7 @@ def test_of_two_that_are_behind_the_one_furthest_back_is_read(tmp_path: Path) ->
         def committed(self, end: Offsets, commit: int) -> None:
             order.append((self.name, self.moments[end.at["batch"] - 1]))
 
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         for name in ("a", "b"):
             w.sql(f"CREATE STREAM {name} ({COLUMNS}) WATTR t ORDERED")
         w.query("q", "SELECT ISTREAM(x.k) FROM a [RANGE 5] x, b [RANGE 5] y WHERE x.k = y.k")
@@ -355,7 +356,7 @@ class Lives:
         self.heard: dict[str, dict[int, Any]] = {"q": {}, "pushed": {}}
         (folder / "now").mkdir()
 
-    def open(self) -> Driven:
+    def open(self) -> Life:
         w = made(self.folder / "now", Script(*BATCHES), lambda t, c: self.hear("q", t, c))
         w.sql(PUSHED)
         w.query("pushed", SUMS.replace("FROM s", "FROM p"), sink=lambda t, c: self.hear("pushed", t, c))
@@ -418,8 +419,8 @@ def test_a_death_at_each_point(point: str, passage: int) -> None:
 # ------------------------------------------------------------ pushes
 
 
-def pushing(folder: Path, options: str = "") -> Driven:
-    w = Driven(folder / "state")
+def pushing(folder: Path, options: str = "") -> Life:
+    w = Life(folder / "state")
     w.sql(PUSHED.replace("push:", f"push:{options}"))
     w.query("q", SUMS.replace("FROM s", "FROM p"))
     return w

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine import world
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.test_query_groups import Life, answers, oracle, random_batches
+from tests.support.history import STREAM, as_rows
+from tests.support.life import Life
+from tests.support.oracle import oracle
+from tests.support.two_streams import STREAMS, open_life, random_batches
+from tests.support.world import World
 
 from windrow.engine import epoch as draft
 from windrow.engine.refresh_scheduler import Refreshes, RefreshGroup
@@ -22,8 +24,6 @@ from windrow.sharing.schedule import Costs, Measured, ScheduledQuery
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from windrow.sinks import MemorySink
 
 COUNTS = "SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 1]"
 #: an expression that may fail for some row is not shared
@@ -36,14 +36,14 @@ ALL = "SELECT COUNT(*) AS n FROM s [LANDMARK SLIDE 2]"
 ROWS = [[(1 + now % 3, now % 7, now)] for now in range(48)]
 
 
-def instants(w: Driven, query: str) -> list[int]:
+def instants(w: Life, query: str) -> list[int]:
     return sorted({row[0] for row in w.rows(query)})
 
 
 @pytest.mark.part(3)
 @pytest.mark.parametrize("text", [RESTS, NESTED, ALL])
 def test_a_query_that_shares_nothing_is_refreshed_as_often_as_it_asks(tmp_path: Path, text: str) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY seldom AS {text} EVERY 10")
         assert not w.engine.queries["seldom"].shares
@@ -53,7 +53,7 @@ def test_a_query_that_shares_nothing_is_refreshed_as_often_as_it_asks(tmp_path: 
         assert [later - earlier for earlier, later in pairwise(told)] == [10] * (len(told) - 1)
         assert len(told) >= 4
         w.end()
-        whole = as_rows(world.oracle(text, ROWS))
+        whole = as_rows(oracle(text, ROWS))
         assert w.rows("seldom") == [row for row in whole if row[0] in instants(w, "seldom")]
         assert "refresh every 10, about the newest window" in w.queries["seldom"].explain().runs
         progress = w.queries["seldom"].progress
@@ -66,7 +66,7 @@ def test_rows_that_wait_too_long_are_taken_in_without_an_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draft, "MOST_WAITING", 3)
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY seldom AS {RESTS} EVERY 20")
         for batch in ROWS:
@@ -74,7 +74,7 @@ def test_rows_that_wait_too_long_are_taken_in_without_an_answer(
         assert w.engine.queries["seldom"].absorbed > w.engine.last.number - 5
         told = instants(w, "seldom")
         assert [later - earlier for earlier, later in pairwise(told)] == [20] * (len(told) - 1)
-        assert w.rows("seldom") == [row for row in as_rows(world.oracle(RESTS, ROWS)) if row[0] in told]
+        assert w.rows("seldom") == [row for row in as_rows(oracle(RESTS, ROWS)) if row[0] in told]
 
 
 @pytest.mark.part(2)
@@ -85,7 +85,7 @@ def test_a_restart_changes_nothing_about_when_refreshes_are_due(tmp_path: Path, 
         told[life] = []
         lives = [(0, 40)] if life == "one" else [(0, 17), (17, 25), (25, 40)]
         for begin, stop in lives:
-            with Driven(tmp_path / life) as w:
+            with Life(tmp_path / life) as w:
                 w.sql(STREAM)
                 w.sql(f"CREATE QUERY seldom AS {text} EVERY 12")
                 for batch in ROWS[begin:stop]:
@@ -121,20 +121,23 @@ def test_queries_over_several_streams_are_refreshed_as_often_as_they_ask(tmp_pat
     """In random lives, with late rows and gaps: answers are those of the oracle, as seldom as was asked."""
     random, every = Random(seed), 4 + seed % 9
     text, rows = OVER_ROWS[seed % len(OVER_ROWS)], random_batches(random, 24)
-    heard: dict[str, MemorySink] = {}
+    world = World(tmp_path, {}, STREAMS, script=rows)
     life: Life | None = None
     for batch in rows:
         if life is None or random.random() < 0.2:
             if life is not None:
-                life.engine.close()
-            life = Life(tmp_path, heard)
+                life.close()
+                world.listen(life)
+            life = world.open()
             life.add("seldom", text, every=every)
             life.add("each", text)
-        life.push(batch)
+        life.take(batch)
     assert life is not None
     life.end()
-    whole, told = oracle(text, rows), told_by(life)
-    assert answers(heard["each"]) == whole
+    life.engine.deliver()
+    world.listen(life)
+    whole, told = world.expected(text), world.answers("seldom")
+    assert world.answers("each") == whole
     assert told <= whole
     for at in {row[0] for row in told}:  # a window is told as a whole
         assert {row: n for row, n in whole.items() if row[0] == at} == {
@@ -145,22 +148,22 @@ def test_queries_over_several_streams_are_refreshed_as_often_as_they_ask(tmp_pat
 
 def told_by(life: Life) -> Counter[Any]:
     life.engine.deliver()
-    return answers(life.heard["seldom"])
+    return life.answers("seldom")
 
 
 def test_a_join_is_told_about_its_newest_window_only(tmp_path: Path) -> None:
-    life = Life(tmp_path, {})
+    life = open_life(tmp_path)
     life.add("seldom", OVER_ROWS[0], every=10)
     life.add("each", OVER_ROWS[0])
     for now in range(48):
-        life.push(("a", [(1, 1, 1, now)]), ("b", [(1, now % 7, 1, now)]))
+        life.take(("a", [(1, 1, 1, now)]), ("b", [(1, now % 7, 1, now)]))
     instants = sorted({row[0] for row in told_by(life)})
     assert [later - earlier for earlier, later in pairwise(instants)] == [10] * (len(instants) - 1)
     assert len(instants) >= 4
     life.end()
-    last = max(row[0] for row in answers(life.heard["each"]))
+    last = max(row[0] for row in life.answers("each"))
     assert max(row[0] for row in told_by(life)) == last
-    assert told_by(life) <= answers(life.heard["each"])
+    assert told_by(life) <= life.answers("each")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +178,7 @@ def test_a_join_is_told_about_its_newest_window_only(tmp_path: Path) -> None:
     ],
 )
 def test_where_there_is_no_newest_window_every_is_refused(tmp_path: Path, text: str, reason: str) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         with pytest.raises(QueryError, match=reason) as caught:
             w.sql(f"CREATE QUERY odd AS {text} EVERY 10")
@@ -186,7 +189,7 @@ def test_where_there_is_no_newest_window_every_is_refused(tmp_path: Path, text: 
 def test_those_whose_shards_have_no_rows_lately_do_not_tell_of_older_windows(tmp_path: Path) -> None:
     """A clock that passes several windows at once, and groups that are in only the first of them."""
     text = "SELECT k, COUNT(*) AS n FROM s [RANGE 2 SLIDE 1] GROUP BY k"
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY seldom AS {text} EVERY 1")
         for now in range(0, 100, 10):
@@ -206,7 +209,7 @@ def test_under_overload_queries_of_all_kinds_wait_alike(
         *(f"SELECT k, SUM(v) AS n{each} FROM s [RANGE 4 SLIDE 1] GROUP BY k" for each in range(3)),
         *(f"SELECT SUM(v % k) AS n{each} FROM s [RANGE 4 SLIDE 1]" for each in range(3)),
     ]
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         for number, text in enumerate(texts):
             w.sql(f"CREATE QUERY q{number} AS {text} EVERY 1")
@@ -217,7 +220,7 @@ def test_under_overload_queries_of_all_kinds_wait_alike(
         assert max(counts) - min(counts) <= 2, counts
         assert sum(counts) <= 2 * len(ROWS)
         for number, text in enumerate(texts):
-            assert set(w.rows(f"q{number}")) <= set(as_rows(world.oracle(text, ROWS)))
+            assert set(w.rows(f"q{number}")) <= set(as_rows(oracle(text, ROWS)))
             assert w.queries[f"q{number}"].progress.late > 0
 
 
@@ -228,7 +231,7 @@ def test_of_those_that_have_waited_alike_the_one_of_higher_priority_goes_first(
 ) -> None:
     """And SHOW QUERIES tells what was asked for and what was had."""
     monkeypatch.setattr(Measured, "costs", Costs(read=0.0, answer=1000.0))
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         for name in "ab":
             rank = 5 if name == first else 0

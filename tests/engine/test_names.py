@@ -12,13 +12,13 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.engine.driven import Driven
-from tests.engine.world import BATCHES, COLUMNS, COUNTS, SCHEMA, SUMS, oracle, rows_of
+from tests.support.history import BATCHES, COLUMNS, COUNTS, SCHEMA, SUMS, rows_in, rows_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 from windrow.errors import QueryError, StateError
 from windrow.spark.sources.source import Begun, Position, Source
@@ -85,7 +85,7 @@ class _Noting(Source):
         return True
 
 
-class _Life:
+class Place:
     """One place on the disk with a state directory deep inside, and canaries around it."""
 
     def __init__(self, root: Path, names: Sequence[str]) -> None:
@@ -117,8 +117,8 @@ class _Life:
             if not path.is_relative_to(self.state)
         }
 
-    def open(self) -> Driven:
-        w = Driven(self.state)
+    def open(self) -> Life:
+        w = Life(self.state)
         quoted = ["`" + name.replace("`", "``") + "`" for name in self.names]
         stream, query, table, archive, delta = quoted
         w.sql(f"CREATE STREAM calm ({COLUMNS}) WATTR t SLACK 3")
@@ -136,12 +136,11 @@ class _Life:
 
     def written(self, name: str) -> Counter[Any]:
         """The rows that a sink has written for a query."""
-        files = self.out.glob(f"{file_name(name)}-[0-9]*.parquet")
-        return Counter(row for path in files for row in rows_of(pq.read_table(path)))
+        return rows_in(self.out, f"{file_name(name)}-[0-9]*.parquet")
 
 
 def _lived(root: Path, names: Sequence[str]) -> None:
-    life = _Life(root, names)
+    life = Place(root, names)
     accepted = sum(map(len, BATCHES)) - 1
     first = life.open()
     first.update(life.table, insert=[(1, "one")])
@@ -167,10 +166,10 @@ def _lived(root: Path, names: Sequence[str]) -> None:
             assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
     w.close()
     assert life.around() == life.before
-    Driven(life.state).close()
+    Life(life.state).close()
 
 
-def _to_drop(life: _Life) -> list[str]:
+def _to_drop(life: Place) -> list[str]:
     names = life.archive, life.query, life.delta, life.table, life.stream
     return ["`" + name.replace("`", "``") + "`" for name in names]
 
@@ -193,7 +192,7 @@ def test_no_name_leads_outside(tmp_path_factory: pytest.TempPathFactory, names: 
 @pytest.mark.parametrize("name", ["", "a\0b", "a\nb", "\x1b[2J", "\x1flate rows of s", "\x85", "\ud800"])
 @pytest.mark.parametrize("kind", ["stream", "query", "table"])
 def test_names_that_nobody_can_read_are_refused(tmp_path: Path, kind: str, name: str) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t SLACK 3")
         rows = SCHEMA.empty_table()
         declare = {

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.driven import Driven
-from tests.engine.world import COLUMNS
+from tests.support.history import COLUMNS
+from tests.support.life import Life
 
 from windrow.engine.load_monitor import Effort, Overload
 from windrow.shedding.agreement import Agreed, Reach
@@ -64,7 +64,7 @@ def test_what_others_cost_cannot_be_saved():
 
 
 def test_an_epoch_tells_what_each_query_cost_and_gave(tmp_path: Path):
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t ORDERED SHEDDABLE")
     w.query("some", "SELECT MEDIAN(v) AS m FROM s [RANGE 10 SLIDE 10]", max_gap=3)
     w.query("all", "SELECT k, v FROM s [RANGE 10 SLIDE 10]", max_gap=3)

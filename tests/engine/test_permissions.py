@@ -7,8 +7,8 @@ import stat
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engine.driven import Driven
-from tests.engine.world import BATCHES, COLUMNS, SUMS
+from tests.support.history import BATCHES, COLUMNS, SUMS
+from tests.support.life import Life
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ def _mode(path: Path) -> int:
 @pytest.mark.usefixtures("permissive")
 def test_nobody_else_reads_the_state(tmp_path: Path) -> None:
     state, out = tmp_path / "new" / "state", tmp_path / "out"
-    with Driven(state) as w:
+    with Life(state) as w:
         w.sql(
             f"CREATE STREAM s ({COLUMNS}) WATTR t SLACK 3 LATE KEEP KEEP 1000;"
             f"CREATE QUERY q AS {SUMS} INTO 'files://{out}'; CREATE ARCHIVE a ON s KEY k KEEP 1000"
@@ -55,6 +55,6 @@ def test_nobody_else_reads_the_state(tmp_path: Path) -> None:
 def test_a_directory_of_the_user_keeps_its_mode(tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.mkdir(0o755)
-    Driven(state).close()
+    Life(state).close()
     assert _mode(state) == 0o755
     assert {_mode(path) for path in state.iterdir()} == {0o700}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from tests.engine.world import SCHEMA, rows_of
+from tests.support.history import SCHEMA, rows_of
 
 from benchmarks.theory.isolation.graph import SerialisationGraph
 from benchmarks.theory.isolation.history import History

@@ -10,8 +10,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.world import BATCHES, SUMS, oracle
+from tests.support.history import BATCHES, STREAM, SUMS, as_rows
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 import windrow as wr
 from windrow.algebra.aggregates import user
@@ -31,7 +32,7 @@ def lived(state: Path, query: str = SUMS) -> Path:
     def nobody(*_: object) -> None:
         raise RuntimeError("not now")
 
-    w = Driven(state)
+    w = Life(state)
     w.sql(STREAM)
     w.query("q", query, sink=nobody)
     for number, batch in enumerate(BATCHES[:3]):
@@ -40,8 +41,8 @@ def lived(state: Path, query: str = SUMS) -> Path:
     return state
 
 
-def go_on(state: Path, stream: str = STREAM, query: str = SUMS) -> Driven:
-    w = Driven(state)
+def go_on(state: Path, stream: str = STREAM, query: str = SUMS) -> Life:
+    w = Life(state)
     try:
         w.sql(stream)
         w.query("q", query)
@@ -71,11 +72,11 @@ def test_an_untouched_state_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_second_engine_in_the_same_process_is_refused(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state"):
-        error = refusal(lambda: Driven(tmp_path / "state"), "two-owners")
+    with Life(tmp_path / "state"):
+        error = refusal(lambda: Life(tmp_path / "state"), "two-owners")
         assert f"process {os.getpid()}" in error.message
         assert "stop that engine first" in str(error.hint)
-    Driven(tmp_path / "state").close()
+    Life(tmp_path / "state").close()
 
 
 def test_a_second_engine_in_another_process_is_refused(tmp_path: Path) -> None:
@@ -86,7 +87,7 @@ def test_a_second_engine_in_another_process_is_refused(tmp_path: Path) -> None:
         "try: CommitLog.open(LocalStore(Path(sys.argv[1])))\n"
         "except StateError as error: print(error.code, error.message)\n"
     )
-    with Driven(tmp_path / "state"):
+    with Life(tmp_path / "state"):
         command = [sys.executable, "-c", script, str(tmp_path / "state")]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said.startswith("two-owners")
@@ -152,7 +153,7 @@ def test_a_manifest_of_a_later_version_is_not_guessed_at(tmp_path: Path) -> None
 def test_a_directory_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "to_mother.txt").write_text("dear")
-    error = refusal(lambda: Driven(tmp_path / "letters"), "foreign-directory")
+    error = refusal(lambda: Life(tmp_path / "letters"), "foreign-directory")
     assert "to_mother.txt" in error.message
     assert [path.name for path in (tmp_path / "letters").iterdir()] == ["to_mother.txt"]
 
@@ -167,7 +168,7 @@ def test_a_query_with_another_text_is_refused_under_its_name(tmp_path: Path) -> 
     assert "SLIDE 10" in error.message
     assert "SLIDE 20" in error.message
     assert "DROP QUERY q" in str(error.hint)
-    with Driven(state) as w:  # the way out
+    with Life(state) as w:  # the way out
         w.drop("q")
         w.sql(STREAM)
         w.query("q", other)
@@ -239,12 +240,12 @@ def test_a_stream_declared_otherwise_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_sealed_stream_takes_no_more_rows(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("q", SUMS)
         w.push(*BATCHES[0])
         w.end()
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("q", SUMS)
         error = refusal(lambda: w.push(*BATCHES[1]), "sealed")
@@ -255,7 +256,7 @@ def test_a_sealed_stream_takes_no_more_rows(tmp_path: Path) -> None:
 
 def test_declarations_over_which_nothing_was_read_may_be_mended(tmp_path: Path) -> None:
     """A first run that ends at a mistake in its script does not stand in the way of the second."""
-    w = Driven(tmp_path / "state")
+    w = Life(tmp_path / "state")
     w.sql(STREAM.replace("SLACK 3", "SLACK 4"))
     w.query("q", SUMS.replace("SUM", "MAX"))
     w.query("other", SUMS)

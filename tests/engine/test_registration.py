@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.driven import Driven
 from tests.language.corpus import queries
 from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
+from tests.support.life import Life
 from tests.support.plans import plans
 from tests.support.snapshots import Pair, read_pairs
 
@@ -47,7 +47,7 @@ class Both:
     """Statements as they are checked, and an engine that takes them."""
 
     checked: Declarations
-    run: Driven
+    run: Life
 
     def declare(self, text: str) -> Refused | None:
         """Why both refuse a script; None if both take it."""
@@ -75,7 +75,7 @@ def refusal(action: Callable[[], object]) -> Refused | None:
 
 
 def both(folder: Path, script: str) -> Iterator[Both]:
-    with Driven(folder / "state") as run:
+    with Life(folder / "state") as run:
         found = Both(Declarations(), run)
         assert found.declare(script) is None
         yield found
@@ -188,7 +188,7 @@ def test_what_only_an_engine_refuses(empty: Both, script: str, code: str) -> Non
 def test_what_is_checked_is_built(tmp_path: Path) -> None:
     """By a program or a server, without being registered: what a period is asked of has one."""
     join = "SELECT COUNT(*) FROM s [RANGE 5 SECONDS{0}] x, s [RANGE 5 SECONDS{0}] y WHERE x.a = y.a"
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql("CREATE STREAM s (a BIGINT, ts TIMESTAMP) WATTR ts ORDERED")
         refused = f"CREATE QUERY q AS {join.format('')} EVERY 10 SECONDS"
         for way in (w.check, w.sql):

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.test_query_groups import assert_each_by_itself, random_batches, random_queries
-from tests.engine.world import BATCHES, MEDIANS, NESTED, SUMS, World, oracle, table_of
 from tests.kernels.relational.more_plans import cases
 from tests.kernels.relational.scripts import Step, cuts, scripts
 from tests.spark.test_relational import any_plans, assert_executor_agrees
 from tests.spark.test_shards import compiled, histories, queries
 from tests.support.crashes import Crash, crashing_at
+from tests.support.history import BATCHES, MEDIANS, NESTED, STREAM, SUMS, as_rows
+from tests.support.life import Life
+from tests.support.oracle import oracle
+from tests.support.two_streams import assert_each_by_itself, random_batches, random_queries
+from tests.support.world import World
 
 from windrow.cli.main import main
 from windrow.engine import declared
-from windrow.engine.engine import Arrival
 from windrow.engine.rescale import rescale
 from windrow.errors import StateError
 from windrow.language.compile import compile_query
 from windrow.physical.partitioning import placement_of
 from windrow.state.history import History
 from windrow.state.log import CommitLog
-from windrow.state.manifest import SourceState
 from windrow.state.store import LocalStore
 from windrow.testing.spark_executor import SparkExecutor
 
@@ -184,12 +184,11 @@ FEW = {"memory": MEDIANS, "callback": NESTED}
 def begun(world: World, batches: int) -> None:
     """A life with some batches, that just ends."""
     with redirect_stdout(world.printed):
-        engine = world.open()
-        for number, batch in enumerate(BATCHES[:batches]):
-            engine.epoch([Arrival("s", table_of(batch), SourceState("script", {"batch": number}))])
-        engine.deliver()
-        world.remember(engine)
-        engine.log.close()
+        life = world.open()
+        life.follow(BATCHES[:batches])
+        life.engine.deliver()
+        world.listen(life)
+        life.vanish()
 
 
 def route(world: World, shards: int) -> None:
@@ -224,11 +223,11 @@ def test_a_crash_leaves_the_old_number_or_the_new_one(tmp_path: Path, point: str
     for passage in (1, 4) if point == "chunk-written" else (1,):
         world = World(tmp_path / str(passage), FEW)
         begun(world, 4)
-        with crashing_at(point, passage, world._copy) as crash, suppress(Crash):
+        with crashing_at(point, passage, world.copy) as crash, suppress(Crash):
             route(world, 3)
         assert crash.happened or passage > 1
         if crash.happened:
-            world._go_back()
+            world.go_back()
         assert shards_of(world) in ((2, 3) if crash.happened else (3,))
         world.live()
         world.check()
@@ -242,7 +241,7 @@ def test_a_start_with_another_number(tmp_path: Path) -> None:
     declared = "; ".join([STREAM, *(f"CREATE QUERY {name} AS {text}" for name, text in queries.items())])
     found: dict[str, list[Any]] = {name: [] for name in queries}
     for number, batch in enumerate(BATCHES):
-        with Driven(tmp_path, shards=1 + number % 4) as w:
+        with Life(tmp_path, shards=1 + number % 4) as w:
             assert w.engine.shards == 1 + number % 4
             w.sql(declared)
             w.push(*batch)
@@ -286,4 +285,4 @@ def _told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[Any, str
 
 def test_a_number_that_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="there cannot be 0 shards"):
-        Driven(tmp_path, shards=0)
+        Life(tmp_path, shards=0)

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Producer
 from tests.cli.support import run
-from tests.engine.driven import STREAM, Driven
-from tests.engine.world import BATCHES, COLUMNS, SUMS, oracle, table_of
 from tests.sinks.test_kafka import messages
+from tests.support.history import BATCHES, COLUMNS, STREAM, SUMS, table_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 from tests.support.patience import PATIENCE
 
 from windrow.credentials import refuse_literals, resolve
@@ -154,7 +155,7 @@ def _all_reprs() -> Iterator[str]:
                 yield repr(each)
 
 
-def _shown(w: Driven, state: Path) -> str:
+def _shown(w: Life, state: Path) -> str:
     """All that an engine shows and keeps, as one text."""
     parts = [
         str(table.to_pylist()) for table in w.sql("SHOW STREAMS; SHOW TABLES; SHOW QUERIES; SHOW ARCHIVES")
@@ -179,7 +180,7 @@ def _shown(w: Driven, state: Path) -> str:
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Any:
     state = tmp_path_factory.mktemp("secrets") / "state"
-    with Driven(state) as w:
+    with Life(state) as w:
         w.sql(STREAM)
         yield w, state
 
@@ -288,7 +289,7 @@ def test_what_a_reference_leads_to_reaches_the_library_and_nobody_else(
     reference = "${env:CANARY}" if kind == "env" else f"${{file:{tmp_path}/secret}}"
     state, url = tmp_path / "state", f"kafka://h:9092/t?{_references(reference)}"
     caplog.set_level(logging.DEBUG)
-    with Driven(state) as w:
+    with Life(state) as w:
         w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t SLACK 3 LATE TO '{url}'")
         w.sql(f"CREATE QUERY q AS {SUMS} INTO '{url}'")
         for batch in BATCHES:
@@ -316,7 +317,7 @@ def test_answers_reach_a_broker_by_a_sink_with_references(
     server = f"{found.host}:{found.port}"
     monkeypatch.setenv("CANARY", REFERRED)
     url = f"kafka://{server}/sums?kafka.sasl.password=${{env:CANARY}}&kafka.client.id=${{env:CANARY}}"
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(f"{STREAM}; CREATE QUERY q AS {SUMS} INTO '{url}'")
         for batch in BATCHES:
             w.push(*batch)
@@ -343,7 +344,7 @@ def test_the_library_itself_tells_nobody(
         f"kafka.{name}=${{env:CANARY}}" for name in ("sasl.username", "sasl.password", "client.id")
     )
     url = f"kafka://127.0.0.1:1/t?{login}&{names}&timeout=1"
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(f"{STREAM}; CREATE QUERY q AS {SUMS} INTO '{url}'")
         for batch in BATCHES[:3]:
             w.push(*batch)
@@ -426,7 +427,7 @@ def test_the_command_line_shows_references_as_they_are(
 
 def test_a_library_that_refuses_its_settings_does_not_tell_them(kafka: _Kafka, tmp_path: Path) -> None:
     kafka.refuses = True
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         with pytest.raises(SinkError, match="do not work: No such thing") as caught:
             w.sql(f"CREATE QUERY q AS {SUMS} INTO 'kafka://h:9092/t?{_REFERENCES}'")

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.driven import Driven
 from tests.engine.test_select_oracle import COLUMNS, OPTIONS, scripts
-from tests.engine.world import rows_of
+from tests.support.history import rows_of
+from tests.support.life import Life
+from tests.support.oracle import told
 
 from windrow.errors import QueryError
-from windrow.testing import Harness
 
 pytestmark = pytest.mark.deep
 
@@ -36,12 +36,12 @@ def test_what_archives_give_is_what_the_oracle_has(script: list[tuple[str, Any]]
     declared = f"CREATE STREAM s ({COLUMNS}) {OPTIONS} {'KEEP 40' if keeps else ''}; {ARCHIVES}"
     pushed: list[Any] = []
     with TemporaryDirectory() as folder:
-        w = Driven(Path(folder))
+        w = Life(Path(folder))
         w.sql(declared)
         for kind, what in script:
             if kind == "restart":
                 w.close()
-                w = Driven(Path(folder))
+                w = Life(Path(folder))
                 w.sql(declared)
             elif kind == "s":
                 w.push(*what)
@@ -52,20 +52,18 @@ def test_what_archives_give_is_what_the_oracle_has(script: list[tuple[str, Any]]
         w.close()
 
 
-def compare(w: Driven, query: str, pushed: list[Any]) -> None:
+def compare(w: Life, query: str, pushed: list[Any]) -> None:
     if not any(pushed):
         return
     found = w.select(query)
     at = found.schema.metadata.get(b"windrow.at")
-    oracle = Harness(query, streams={"s": (COLUMNS, OPTIONS)})
-    for rows in pushed:
-        oracle.push("s", rows)
+    oracle = told(query, pushed, {"s": (COLUMNS, OPTIONS)})
     expected = oracle.relation(int(at)) if at is not None else Counter()
     assert Counter(rows_of(found)) == expected, (query, at)
 
 
 def test_the_cheapest_way_is_taken_and_told(tmp_path: Path) -> None:
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(f"CREATE STREAM s ({COLUMNS}) {OPTIONS}; {ARCHIVES}")
     for first in range(0, 400, 100):
         w.push(*((t % 50, t % 7, t // 10) for t in range(first, first + 100)))
@@ -77,7 +75,7 @@ def test_the_cheapest_way_is_taken_and_told(tmp_path: Path) -> None:
     w.close()
 
 
-def how(w: Driven, query: str) -> str:
+def how(w: Life, query: str) -> str:
     (explained,) = w.sql(f"EXPLAIN {query}")
     (line,) = [line for line in explained.runs if line.startswith("once")]
     return str(line)

@@ -8,8 +8,8 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engine.driven import Driven
-from tests.engine.world import rows_of
+from tests.support.history import rows_of
+from tests.support.life import Life
 from tests.support.patience import PATIENCE
 
 from windrow.engine.adhoc.limits import Limits, SelectWatch, Turns
@@ -24,8 +24,8 @@ QUERY = "SELECT k, v FROM s [RANGE 30]"
 
 
 @pytest.fixture
-def w(tmp_path: Path) -> Iterator[Driven]:
-    driven = Driven(tmp_path)
+def w(tmp_path: Path) -> Iterator[Life]:
+    driven = Life(tmp_path)
     driven.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED KEEP 40")
     for t in range(20):
         driven.push((t % 2, t, t))
@@ -33,35 +33,35 @@ def w(tmp_path: Path) -> Iterator[Driven]:
     driven.close()
 
 
-def refused(w: Driven, code: str, **how: float) -> QueryError:
+def refused(w: Life, code: str, **how: float) -> QueryError:
     with pytest.raises(QueryError) as error:
         w.select(QUERY, **how)  # type: ignore[arg-type]
     assert error.value.code == code
     return error.value
 
 
-def test_as_many_rows_as_allowed_are_given_and_no_more(w: Driven) -> None:
+def test_as_many_rows_as_allowed_are_given_and_no_more(w: Life) -> None:
     count = w.select(QUERY).num_rows
     assert w.select(QUERY, max_rows=count).num_rows == count
     assert refused(w, "too-many-rows", max_rows=count - 1).hint
 
 
-def test_bytes_are_counted_as_they_are_read(w: Driven) -> None:
+def test_bytes_are_counted_as_they_are_read(w: Life) -> None:
     files = sum(ref.bytes for ref in w.engine.last.chunks[-2])
     assert w.select(QUERY, max_bytes=files).num_rows
     refused(w, "too-many-bytes", max_bytes=files // 2)
 
 
-def test_time_is_up(w: Driven) -> None:
+def test_time_is_up(w: Life) -> None:
     refused(w, "too-long", timeout=1e-6)
 
 
 @pytest.mark.parametrize("how", [{"timeout": 0}, {"max_rows": -1}, {"max_bytes": 0}])
-def test_limits_that_allow_nothing_are_refused(w: Driven, how: dict[str, float]) -> None:
+def test_limits_that_allow_nothing_are_refused(w: Life, how: dict[str, float]) -> None:
     refused(w, "bad-value", **how)
 
 
-def test_a_cancelled_select_ends_and_lets_go_of_its_commit(w: Driven) -> None:
+def test_a_cancelled_select_ends_and_lets_go_of_its_commit(w: Life) -> None:
     turns = w._asker.turns
     with turns.turn(9), turns.turn(9):  # nobody else gets a turn
         asked = w.ask(QUERY)
@@ -76,7 +76,7 @@ def test_a_cancelled_select_ends_and_lets_go_of_its_commit(w: Driven) -> None:
     assert not w.engine.log.leases._pins
 
 
-def test_what_a_reader_holds_is_not_swept_away(w: Driven) -> None:
+def test_what_a_reader_holds_is_not_swept_away(w: Life) -> None:
     log = w.engine.log
     with log.reader() as held:
         names = set(held.files)
@@ -91,7 +91,7 @@ def test_what_a_reader_holds_is_not_swept_away(w: Driven) -> None:
     assert not names & {*log.store.list("chunks"), *log.store.list("outbox")}
 
 
-def test_a_failing_reader_lets_go_of_its_commit(w: Driven, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_reader_lets_go_of_its_commit(w: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -102,7 +102,7 @@ def test_a_failing_reader_lets_go_of_its_commit(w: Driven, monkeypatch: pytest.M
     assert not w._asker.turns.waiting
 
 
-def test_a_damaged_sub_window_is_told_of(w: Driven) -> None:
+def test_a_damaged_sub_window_is_told_of(w: Life) -> None:
     ref = w.engine.last.chunks[-2][0]
     path = w._folder / ref.name
     data = bytearray(path.read_bytes())
@@ -113,11 +113,11 @@ def test_a_damaged_sub_window_is_told_of(w: Driven) -> None:
 
 
 def test_temporary_directories_of_killed_readers_go_when_the_state_is_opened(tmp_path: Path) -> None:
-    Driven(tmp_path).close()
+    Life(tmp_path).close()
     left = tmp_path / "tmp" / "select-dead" / "commits"
     left.mkdir(parents=True)
     (left / "x").write_text("x")
-    Driven(tmp_path).close()
+    Life(tmp_path).close()
     assert not list((tmp_path / "tmp").iterdir())
 
 
@@ -125,7 +125,7 @@ _READER = """
 import sys, time
 from pathlib import Path
 import windrow.engine.adhoc.access_paths as columns
-from tests.engine.driven import Driven
+from tests.support.life import Life
 
 def slow(*_):
     (Path(sys.argv[1]) / "tmp" / "select-1").mkdir()
@@ -133,7 +133,7 @@ def slow(*_):
     time.sleep(60)
 
 columns.read_kept = slow
-w = Driven(Path(sys.argv[1]))
+w = Life(Path(sys.argv[1]))
 w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED KEEP 40")
 w.push((1, 1, 1), (1, 2, 2))
 w.select("SELECT v FROM s [RANGE 30]")
@@ -146,7 +146,7 @@ def test_a_reader_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
         assert killed.stdout is not None
         assert killed.stdout.readline() == "reading\n"
         killed.kill()
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED KEEP 40")
     assert rows_of(w.select("SELECT v FROM s [RANGE 30]")) == [(1,)]
     w.push((1, 3, 3))
@@ -190,7 +190,7 @@ def test_what_runs_elsewhere_is_stopped_when_time_is_up() -> None:
     assert error.value.code == "too-long"
 
 
-def test_selects_of_a_script_are_answered_after_its_other_statements(w: Driven) -> None:
+def test_selects_of_a_script_are_answered_after_its_other_statements(w: Life) -> None:
     shown = w.sql(
         "SELECT COUNT(*) AS n FROM s [RANGE 5];"
         "CREATE QUERY q AS SELECT COUNT(*) AS n FROM s [RANGE 5 SLIDE 5];"

@@ -16,8 +16,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.engine.driven import Driven
-from tests.engine.world import rows_of
+from tests.support.history import rows_of
+from tests.support.life import Life
 
 from benchmarks.theory.isolation.policies import FIXED_ORDER, TIME_TO_UPDATE
 from windrow.archive.snapshot import SNAPSHOT, UNDOING
@@ -45,7 +45,7 @@ class Sliding:
     """A window that slides as fast as it can, and what it held at each commit."""
 
     def __init__(self, folder: Path) -> None:
-        self.w = Driven(folder)
+        self.w = Life(folder)
         self.w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3 KEEP 70")
         #: (row's t, v) of all rows so far, the promise and the rows that counted at each commit
         self.rows: deque[tuple[int, int]] = deque(maxlen=400)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from tests.engine.world import rows_of
+from tests.support.history import rows_of
+from tests.support.oracle import told
 
 from windrow.engine.adhoc.on_spark import OnSpark
 from windrow.engine.engine import Arrival, WatermarkAdvance
@@ -50,8 +51,7 @@ def w(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.mark.part(4)
 @pytest.mark.parametrize("query", QUERIES)
 def test_spark_and_this_process_answer_as_the_oracle_does(w: Windrow, query: str) -> None:
-    oracle = Harness(query, streams={"s": (COLUMNS, "WATTR t")})
-    oracle.push("s", ROWS)
+    oracle = told(query, [ROWS], {"s": (COLUMNS, "WATTR t")})
     oracle.finish()
     large, small = _large(w), w._asker.elsewhere
     wanted = oracle.relation(max(row[2] for row in ROWS))

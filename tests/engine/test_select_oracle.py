@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.driven import Driven
-from tests.engine.world import rows_of
+from tests.support.history import rows_of
+from tests.support.life import Life
+from tests.support.oracle import told
 
 from windrow.errors import QueryError
 from windrow.testing import Harness
@@ -79,16 +80,19 @@ def scripts(draw: st.DrawFn) -> list[tuple[str, Any]]:
     return [*steps, ("look", None)]
 
 
+TABLES = {"names": ("k BIGINT, name STRING", "NRR"), "rates": ("k BIGINT, rate BIGINT", "RELATION")}
+
+
 class Both:
     """The engine, and for each query the oracle, told the same."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.steps: list[tuple[str, Any]] = []
+        self.steps: list[tuple[Any, ...]] = []
         self.open()
 
     def open(self) -> None:
-        self.w = Driven(self.folder)
+        self.w = Life(self.folder)
         self.w.sql(SETUP)
 
     def do(self, kind: str, what: Any) -> None:
@@ -101,7 +105,7 @@ class Both:
             for table, row in rows.items():
                 with suppress(Exception):
                     self.w.update(table, [row], at=at)
-                    self.steps.append(("table", (table, at, row)))
+                    self.steps.append((table, at, [row], []))
         else:
             self.w.push(*what, stream=kind)
             self.steps.append((kind, what))
@@ -110,20 +114,10 @@ class Both:
         greatest = [
             record.greatest for record in self.w.engine.streams.values() if record.greatest is not None
         ]
-        return max([*greatest, *(w[1] for k, w in self.steps if k == "table")], default=0)
+        return max([*greatest, *(step[1] for step in self.steps if step[0] in TABLES)], default=0)
 
     def oracle(self, query: str) -> Harness:
-        declared = dict.fromkeys("sr", (COLUMNS, OPTIONS))
-        tables = {"names": ("k BIGINT, name STRING", "NRR"), "rates": ("k BIGINT, rate BIGINT", "RELATION")}
-        harness = Harness(query, streams=declared, tables=tables)
-        for kind, what in self.steps:
-            if kind == "table":
-                table, at, row = what
-                if table in query:
-                    harness.update(table, at, [row])
-            elif f" {kind} [" in query:
-                harness.push(kind, what)
-        return harness
+        return told(query, self.steps, dict.fromkeys("sr", (COLUMNS, OPTIONS)), TABLES)
 
     def check(self, query: str, *, must: bool) -> str:
         try:
@@ -168,7 +162,7 @@ def test_selects_give_what_the_oracle_has(script: list[tuple[str, Any]], data: s
 def test_after_the_end_the_last_row_counts(tmp_path: Path) -> None:
     both = Both(tmp_path)
     both.do("s", [(1, 5, 3), (2, 7, 19), (1, 1, 31)])
-    both.w.engine.epoch(seals=["s", "r"])
+    both.w.end()
     assert rows_of(both.w.select("SELECT k, v FROM s [RANGE 10]")) == [(1, 1)]
     assert rows_of(both.w.select("SELECT COUNT(*) AS n FROM s [RANGE 30 SLIDE 10]")) == [(2,)]
     assert rows_of(both.w.select("SELECT COUNT(*) AS n FROM s [UNBOUNDED]")) == [(3,)]

@@ -11,15 +11,16 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.engine.driven import Driven
 from tests.engine.test_select_archives import how
-from tests.engine.world import rows_of
+from tests.support.history import rows_of
+from tests.support.life import Life
+from tests.support.oracle import told
+from tests.support.world import World
 
 from windrow.engine.explain import declared
 from windrow.errors import QueryError
 from windrow.language.compile import compile_once
 from windrow.state.names import KEPT
-from windrow.testing import Harness
 
 COLUMNS, OPTIONS = "k BIGINT, v BIGINT, t BIGINT", "WATTR t SLACK 4"
 STREAM = f"CREATE STREAM s ({COLUMNS}) {OPTIONS}"
@@ -75,22 +76,15 @@ def random_script(random: Random, length: int, asked: int) -> Iterator[Step]:
         yield "look", [random.choice(ASKED).format(random.choice(WINDOWS)) for _ in range(asked)]
 
 
-class Life:
-    """An engine that keeps no rows, and what the oracle is told of it."""
+class Asked(World):
+    """A life that keeps no rows, what has happened in it, and how often it could answer."""
 
     def __init__(self, folder: Path, keep: str = "") -> None:
-        self.folder, self.keep = folder, keep
-        self.standing: dict[str, str] = {}
-        self.told: list[Step] = []
+        super().__init__(folder, {}, {"s": (COLUMNS, f"{OPTIONS} {keep}")})
+        self.happened: list[Any] = []
         self.made = 0
         self.answered: Counter[str] = Counter()
-        self.open()
-
-    def open(self) -> None:
-        self.w = Driven(self.folder)
-        self.w.sql(f"{STREAM} {self.keep}")
-        for name, text in self.standing.items():
-            self.w.query(name, text)
+        self.w = self.open()
 
     def do(self, kind: str, what: Any) -> None:
         if kind == "rows":
@@ -99,21 +93,21 @@ class Life:
             self.w.promise(what)
         elif kind == "query":
             self.made += 1
-            self.standing[f"q{self.made}"] = what
+            self.queries[f"q{self.made}"] = what
             self.w.query(f"q{self.made}", what)
-        elif kind == "drop" and self.standing:
-            name = next(iter(self.standing))
-            del self.standing[name]
+        elif kind == "drop" and self.queries:
+            name = next(iter(self.queries))
+            del self.queries[name]
             self.w.drop(name)
         elif kind == "restart":
             self.w.close()
-            self.open()
+            self.w = self.open()
         elif kind == "look":
             for text in what:
                 for isolation in ("latest", "window"):
                     self.look(text, isolation)
         if kind in ("rows", "promise"):
-            self.told.append((kind, what))
+            self.happened.append(("s", what))
 
     def look(self, text: str, isolation: str) -> str:
         """Ask, and compare with the oracle at the instant that is claimed."""
@@ -128,10 +122,8 @@ class Life:
         if at is None:
             assert found.num_rows == 0
             return "nothing"
-        catalog = declared({"s": (COLUMNS, OPTIONS)}, {})
-        oracle = Harness(compile_once(text, catalog).plan, streams={"s": (COLUMNS, OPTIONS)})
-        for kind, what in self.told:
-            oracle.push("s", what) if kind == "rows" else oracle.punctuate("s", what)
+        streams = {"s": (COLUMNS, OPTIONS)}
+        oracle = told(compile_once(text, declared(streams, {})).plan, self.happened, streams)
         assert Counter(rows_of(found)) == oracle.relation(int(at)), (text, at)
         now = self.w.engine.streams["s"].known.progress.progress
         if isolation == "latest" and "SLIDE" not in text:
@@ -146,7 +138,7 @@ class Life:
 def test_what_synopses_say_is_what_the_oracle_has(tmp_path: Path) -> None:
     answered: Counter[str] = Counter()
     for seed in range(100, 103):
-        life = Life(tmp_path / str(seed))
+        life = Asked(tmp_path / str(seed))
         for kind, what in random_script(Random(seed), 10, 3):
             life.do(kind, what)
         life.w.close()
@@ -157,7 +149,7 @@ def test_what_synopses_say_is_what_the_oracle_has(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_with_rows_too_the_answers_are_the_same(tmp_path: Path) -> None:
-    life = Life(tmp_path, "KEEP 30")
+    life = Asked(tmp_path, "KEEP 30")
     for kind, what in random_script(Random(9), 8, 3):
         life.do(kind, what)
     assert not life.answered["refused"]
@@ -167,8 +159,8 @@ def test_with_rows_too_the_answers_are_the_same(tmp_path: Path) -> None:
 TOTALS = "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM s [RANGE 20 SLIDE 10] GROUP BY k"
 
 
-def with_totals(folder: Path) -> Driven:
-    w = Driven(folder)
+def with_totals(folder: Path) -> Life:
+    w = Life(folder)
     w.sql(STREAM)
     w.query("totals", TOTALS)
     return w
@@ -222,7 +214,7 @@ def test_after_the_end_the_last_windows_are_there(tmp_path: Path) -> None:
 
 
 def test_a_synopsis_that_came_late_does_not_answer_for_before(tmp_path: Path) -> None:
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql(STREAM)
     w.push((1, 5, 3), (2, 7, 12))
     w.query("totals", TOTALS)
@@ -274,9 +266,7 @@ def test_commits_go_on_meanwhile(tmp_path: Path) -> None:
     done.set()
     reader.join()
     for isolation, text in asked.items():
-        oracle = Harness(text, streams={"s": (COLUMNS, OPTIONS)})
-        for batch in batches:
-            oracle.push("s", batch)
+        oracle = told(text, batches, {"s": (COLUMNS, OPTIONS)})
         mine = [(at, rows) for level, at, rows in seen if level == isolation]
         assert len({at for at, _ in mine}) > 1
         assert [at for at, _ in mine] == sorted(at for at, _ in mine)

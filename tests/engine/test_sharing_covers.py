@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.world import BATCHES, oracle
+from tests.support.history import BATCHES, STREAM, as_rows
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,7 @@ def counts(condition: str, what: str = "COUNT(*) AS n, SUM(v) AS total") -> str:
     return f"SELECT {what} {WINDOW} WHERE {condition}"
 
 
-def lived(w: Driven, queries: Mapping[str, str], batches: Any = BATCHES) -> None:
+def lived(w: Life, queries: Mapping[str, str], batches: Any = BATCHES) -> None:
     """All batches; every query answers as the oracle does."""
     for batch in batches:
         w.push(*batch)
@@ -28,7 +29,7 @@ def lived(w: Driven, queries: Mapping[str, str], batches: Any = BATCHES) -> None
         assert w.rows(name) == as_rows(oracle(text)), name
 
 
-def held(w: Driven) -> int:
+def held(w: Life) -> int:
     return len(w.engine.common.planner.held)
 
 
@@ -49,7 +50,7 @@ def test_a_covered_query_keeps_nothing_of_its_own(
     tmp_path: Path, first: str, second: str, covered: str, what: str
 ) -> None:
     queries = {name: counts(each, what) for name, each in {"a": first, "b": second, "both": covered}.items()}
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("a", queries["a"])
         w.query("b", queries["b"])
@@ -76,7 +77,7 @@ def test_what_cannot_be_combined_exactly_is_kept(
     tmp_path: Path, first: str, second: str, other: str, what: str
 ) -> None:
     queries = {name: counts(each, what) for name, each in {"a": first, "b": second, "c": other}.items()}
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("a", queries["a"])
         w.query("b", queries["b"])
@@ -89,7 +90,7 @@ def test_what_cannot_be_combined_exactly_is_kept(
 def test_what_a_covered_query_uses_stays_when_those_who_brought_it_go(tmp_path: Path) -> None:
     queries = {"a": counts("k = 1"), "b": counts("k = 2"), "both": counts("k IN (1, 2)")}
     heard: list[Any] = []
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         for name, text in queries.items():
             w.query(name, text)
@@ -101,7 +102,7 @@ def test_what_a_covered_query_uses_stays_when_those_who_brought_it_go(tmp_path: 
         assert held(w) == before
         w.push(*BATCHES[2])
         heard += w.rows("both")
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("both", queries["both"])
         w.push(*BATCHES[3])
@@ -125,7 +126,7 @@ def test_after_a_restart_a_covered_query_comes_back_in_any_order(tmp_path: Path,
     queries = {"a": counts("k = 1"), "b": counts("k = 2"), "both": counts("k IN (1, 2)")}
     heard: dict[str, list[Any]] = {name: [] for name in queries}
     for begin, stop in ((0, 3), (3, len(BATCHES))):
-        with Driven(tmp_path / "state") as w:
+        with Life(tmp_path / "state") as w:
             w.sql(STREAM)
             order = sorted(queries, key=lambda name: name != first) if begin else list(queries)
             for name in order:
@@ -142,7 +143,7 @@ def test_after_a_restart_a_covered_query_comes_back_in_any_order(tmp_path: Path,
 
 def test_a_late_covered_query_makes_what_it_uses_longer(tmp_path: Path) -> None:
     longer = counts("k IN (1, 2)").replace("RANGE 20", "RANGE 40")
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("a", counts("k = 1"))
         w.query("b", counts("k = 2"))

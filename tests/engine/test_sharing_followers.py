@@ -6,8 +6,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.world import BATCHES, SUMS, oracle
+from tests.support.history import BATCHES, STREAM, SUMS, as_rows
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,13 +19,13 @@ SELDOM = OFTEN.replace("SLIDE 5", "SLIDE 15")
 HUGE = (1 << 62) + 1
 
 
-def computed(w: Driven) -> set[str]:
+def computed(w: Life) -> set[str]:
     """The queries that took any time."""
     return {name.partition("@")[0] for name in w.engine.seconds}
 
 
 def test_a_slower_query_is_read_from_a_faster_one(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         for name, text in {"seldom": SELDOM, "often": OFTEN, "tens": SUMS}.items():
             w.query(name, text)
@@ -54,7 +55,7 @@ def test_a_slower_query_is_read_from_a_faster_one(tmp_path: Path) -> None:
     ],
 )
 def test_a_query_that_asks_for_anything_else_is_computed(tmp_path: Path, other: str) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("often", OFTEN)
         w.query("other", other)
@@ -66,7 +67,7 @@ def test_a_query_that_asks_for_anything_else_is_computed(tmp_path: Path, other: 
 
 
 def test_what_leaves_windows_out_is_not_read_by_others(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY often AS {OFTEN} EVERY 30; CREATE QUERY gaps AS {OFTEN} MAX GAP 2")
         w.query("seldom", SELDOM)
@@ -79,7 +80,7 @@ def test_what_leaves_windows_out_is_not_read_by_others(tmp_path: Path) -> None:
 
 
 def test_a_query_that_comes_late_takes_what_is_complete_for_it(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("often", OFTEN)
         for batch in BATCHES[:3]:
@@ -94,7 +95,7 @@ def test_a_query_that_comes_late_takes_what_is_complete_for_it(tmp_path: Path) -
 
 
 def test_a_faster_query_that_comes_late_is_followed_when_its_windows_are_complete(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("seldom", SELDOM.replace("RANGE 20", "RANGE 15"))
         w.push(*BATCHES[0])
@@ -114,7 +115,7 @@ def test_a_faster_query_that_comes_late_is_followed_when_its_windows_are_complet
 def test_a_follower_goes_on_when_its_leader_is_dropped_or_the_process_ends(tmp_path: Path) -> None:
     heard: list[object] = []
     for first, last in ((0, 2), (2, 4), (4, len(BATCHES))):
-        with Driven(tmp_path / "state") as w:
+        with Life(tmp_path / "state") as w:
             w.sql(STREAM)
             for name in Random(first).sample(["often", "seldom"][first // 4 :], 2 - first // 4):
                 w.query(name, OFTEN if name == "often" else SELDOM)
@@ -131,7 +132,7 @@ def test_a_follower_goes_on_when_its_leader_is_dropped_or_the_process_ends(tmp_p
 def test_a_leader_that_fails_in_a_window_of_its_own_leaves_its_followers_alone(tmp_path: Path) -> None:
     often = "SELECT k, SUM(v) AS total FROM s [RANGE 5 SLIDE 5] GROUP BY k"
     seldom = often.replace("SLIDE 5", "SLIDE 10")
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("often", often)
         w.query("seldom", seldom)
@@ -145,7 +146,7 @@ def test_a_leader_that_fails_in_a_window_of_its_own_leaves_its_followers_alone(t
 
 
 def test_the_last_answer_and_the_archive_of_a_follower_are_its_own(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("often", OFTEN)
         w.query("seldom", SELDOM)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.test_sharing_covers import lived
-from tests.engine.world import BATCHES, oracle
+from tests.support.history import BATCHES, STREAM, as_rows
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 from windrow.sharing.questions import MOST_INTERVALS
 
@@ -25,18 +26,18 @@ EVEN = {"four": text(20, 4), "six": text(12, 6), "twelve": text(24, 12)}
 ODD = {"three": text(9, 3)}
 
 
-def widths(w: Driven) -> set[int]:
+def widths(w: Life) -> set[int]:
     return {held.grid.width for held in w.engine.common.planner.held.values()}
 
 
-def declared(w: Driven, queries: Mapping[str, str]) -> None:
+def declared(w: Life, queries: Mapping[str, str]) -> None:
     w.sql(STREAM)
     for name, query in queries.items():
         w.query(name, query)
 
 
 def test_queries_before_the_first_row_share_intervals_that_divide_all_their_windows(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         declared(w, EVEN)
         assert widths(w) == {4, 6}, "as they came"
         for batch in BATCHES:
@@ -49,7 +50,7 @@ def test_queries_before_the_first_row_share_intervals_that_divide_all_their_wind
 
 
 def test_a_finer_query_that_comes_later_does_not_make_others_finer(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         declared(w, EVEN)
         w.push(*BATCHES[0])
         w.query("three", ODD["three"])
@@ -66,21 +67,21 @@ def test_a_finer_query_that_comes_later_does_not_make_others_finer(tmp_path: Pat
 
 def test_what_has_no_rows_yet_is_planned_anew_after_a_restart(tmp_path: Path) -> None:
     queries = {**EVEN, "late": text(10, 10)}
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         declared(w, {"six": EVEN["six"]})
         w.engine.commit()
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         declared(w, {"four": EVEN["four"], "late": queries["late"]})
         w.push()  # nothing was read: `six`, which is not declared again, does not bind them
         assert widths(w) == {2}
     told: dict[str, list[object]] = {}
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         declared(w, queries)
         for batch in BATCHES[:3]:
             w.push(*batch)
         assert widths(w) == {2}
         told = {name: w.rows(name) for name in queries}
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         declared(w, dict(reversed(queries.items())))
         for batch in BATCHES[3:]:
             w.push(*batch)
@@ -91,7 +92,7 @@ def test_what_has_no_rows_yet_is_planned_anew_after_a_restart(tmp_path: Path) ->
 
 
 def test_windows_that_have_closed_without_rows_keep_their_intervals(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         declared(w, {"four": EVEN["four"]})
         w.promise(100)
         w.query("six", EVEN["six"])
@@ -111,7 +112,7 @@ def test_covers_of_conditions_stay_with_finer_intervals(tmp_path: Path) -> None:
         "other": text(20, 4, counts, " WHERE k = 1"),
         "more": text(20, 4, counts, " WHERE k = 2"),
     }
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         declared(w, queries)
         assert widths(w) == {4, 6}
         lived(w, queries)
@@ -127,7 +128,7 @@ def test_a_cover_that_would_be_lost_keeps_its_intervals(tmp_path: Path) -> None:
         "both": text(12, 6, counts, " WHERE k IN (1, 2)"),
         "other": text(20, 4, counts, " WHERE k = 1"),
     }
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         declared(w, queries)
         w.drop("two")
         del queries["two"]
@@ -137,7 +138,7 @@ def test_a_cover_that_would_be_lost_keeps_its_intervals(tmp_path: Path) -> None:
 
 def test_a_query_that_is_no_longer_combined_can_be_dropped(tmp_path: Path) -> None:
     both = " FILTER (WHERE k IN (1, 2))"
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         queries = {
             "one": text(12, 6, "COUNT(*) AS n", " WHERE k = 1"),
             "two": text(12, 6, "COUNT(*) AS n", " WHERE k = 2"),
@@ -155,7 +156,7 @@ def test_a_query_that_is_no_longer_combined_can_be_dropped(tmp_path: Path) -> No
 
 
 def test_no_window_is_cut_into_too_many_intervals_for_others(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         declared(w, {"long": text(2 * MOST_INTERVALS - 2, 2), "short": text(9, 3)})
         w.push(*BATCHES[0])
         assert widths(w) == {1, 2}

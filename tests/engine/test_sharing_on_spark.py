@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
-from tests.engine.driven import as_rows
-from tests.engine.world import COLUMNS, oracle, rows_of, table_of
+from tests.support.history import COLUMNS, as_rows, rows_of, table_of
+from tests.support.oracle import oracle
 
 import windrow as wr
 from windrow.engine import engine as core

@@ -6,8 +6,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.world import BATCHES, COUNTS, MEDIANS, NESTED, SUMS, oracle
+from tests.support.history import BATCHES, COUNTS, MEDIANS, NESTED, STREAM, SUMS, as_rows
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 from windrow.engine.engine import Engine
 from windrow.sharing.schedule import Costs, Measured
@@ -24,7 +25,7 @@ def after(query: str, clock: int, length: int, begin: int = -1000) -> list[tuple
 
 
 def test_a_late_query_answers_at_once_where_a_synopsis_covers_it(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("early", LONG)
         for batch in BATCHES[:2]:
@@ -39,7 +40,7 @@ def test_a_late_query_answers_at_once_where_a_synopsis_covers_it(tmp_path: Path)
 
 
 def test_a_late_query_that_needs_more_makes_a_synopsis_longer(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("early", SUMS)
         for batch in BATCHES[:4]:
@@ -59,7 +60,7 @@ def test_a_late_query_that_needs_more_makes_a_synopsis_longer(tmp_path: Path) ->
 
 
 def test_a_drop_frees_only_what_nobody_else_uses(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("one", SUMS)
         w.query("other", "SELECT k, SUM(v) AS total, MAX(v) AS top FROM s [RANGE 10 SLIDE 10] GROUP BY k")
@@ -81,7 +82,7 @@ def test_a_drop_frees_only_what_nobody_else_uses(tmp_path: Path) -> None:
 def test_equal_queries_are_computed_once_and_the_next_goes_on_when_the_first_is_dropped(
     tmp_path: Path,
 ) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         for name in ("a", "b", "c"):
             w.query(name, SUMS)
@@ -98,14 +99,14 @@ def test_equal_queries_are_computed_once_and_the_next_goes_on_when_the_first_is_
 
 def test_state_of_queries_that_do_not_share_goes_on_as_it_was(tmp_path: Path) -> None:
     """A directory that was written when every query kept a state of its own."""
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.engine.shares = False
         w.sql(STREAM)
         w.query("old", SUMS)
         for batch in BATCHES[:3]:
             w.push(*batch)
         first = w.rows("old")
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("old", SUMS)
         w.query("new", SUMS)
@@ -119,7 +120,7 @@ def test_state_of_queries_that_do_not_share_goes_on_as_it_was(tmp_path: Path) ->
 
 
 def test_what_is_shared_is_told(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         for number in range(3):
             w.query(f"q{number}", SUMS.replace("RANGE 20", f"RANGE {20 + 10 * number}"))
@@ -142,7 +143,7 @@ def test_what_is_shared_is_told(tmp_path: Path) -> None:
 
 
 def test_a_monitoring_query_is_refreshed_as_often_as_it_asks(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY exact AS {COUNTS}; CREATE QUERY seldom AS {COUNTS} EVERY 30 AT MOST 60")
         for batch in BATCHES:
@@ -161,7 +162,7 @@ def test_a_monitoring_query_is_refreshed_as_often_as_it_asks(tmp_path: Path) -> 
 def test_under_overload_periods_get_longer_for_all_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         for number in range(6):
             w.sql(f"CREATE QUERY q{number} AS SELECT COUNT(*) AS n{number} FROM s [RANGE 4 SLIDE 1] EVERY 1")
@@ -189,13 +190,13 @@ def test_under_overload_periods_get_longer_for_all_alike(
 
 def test_a_query_that_comes_before_the_old_ones_are_declared_shares_with_them(tmp_path: Path) -> None:
     told: list[object] = []
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("old", SUMS)
         for batch in BATCHES[:2]:
             w.push(*batch)
         told += w.rows("old")
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("new", LONG)
         w.query("old", SUMS)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.engine import test_sharing_workloads as workloads
-from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.test_sharing_workloads import busy, live
-from tests.engine.world import BATCHES, oracle
+from tests.support.history import BATCHES, STREAM, as_rows
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 from windrow.engine import epoch as draft
 from windrow.engine.sharing.shared_state import Common
@@ -103,7 +104,7 @@ def test_values_are_taken_along_by_queries_that_leave(
 
 def test_lists_of_the_same_sub_windows_are_one_synopsis(tmp_path: Path) -> None:
     """Whatever the ranges are; other sub-windows, lengths of lists and conditions have lists of their own."""
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         texts = {
             "short": "SELECT k, FREQUENT(v, 2) AS f FROM s [RANGE 20 SLIDE 10] GROUP BY k",
@@ -140,7 +141,7 @@ def test_a_query_does_not_read_lists_of_windows_that_are_cut_otherwise(tmp_path:
         for name, slide in {"seldom": 10, "often": 5}.items()
     }
     found: dict[str, list[Any]] = {}
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         for name, text in texts.items():
             w.query(name, text)
@@ -155,7 +156,7 @@ def test_a_query_does_not_read_lists_of_windows_that_are_cut_otherwise(tmp_path:
 
 def test_shared_lists_are_all_that_is_kept_of_what_is_over(tmp_path: Path) -> None:
     """Two queries over hundreds of values for each sub-window: k counts and δ are left of them."""
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         for name, length in (("short", 40), ("long", 80)):
             w.query(name, f"SELECT FREQUENT(v, 2) AS f FROM s [RANGE {length} SLIDE 10]")
@@ -176,7 +177,7 @@ def test_counts_of_one_argument_are_one_synopsis_for_all_that_read_them(tmp_path
         "quantile": "SELECT k, QUANTILE(v, 0.9) AS a, MODE(v) AS b FROM s [RANGE 40 SLIDE 20] GROUP BY k",
         "of all": "SELECT MEDIAN(v) AS a FROM s [RANGE 20 SLIDE 10]",
     }
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         for name, text in texts.items():
             w.query(name.replace(" ", "_"), text)

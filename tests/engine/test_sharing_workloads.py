@@ -7,37 +7,29 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
-from tests.support import oracle as support
+from tests.support.world import World
 
 from windrow.engine import engine as core
 from windrow.engine import epoch as draft
-from windrow.engine.engine import Arrival, Engine
 from windrow.engine.sharing import shared_state as common
-from windrow.execution.local import HereJobs
 from windrow.kernels.shared import kernel as answering
 from windrow.kernels.shared import shared_state as keeping
-from windrow.language.catalog import Catalog, StandingQuery
-from windrow.language.compile import compile_query, compile_script
-from windrow.sinks import MemorySink
-from windrow.state.log import CommitLog
-from windrow.state.store import LocalStore
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.support.life import Life
+
 COLUMNS, OPTIONS = "k BIGINT, s STRING, v BIGINT, x DOUBLE, t BIGINT", "WATTR t SLACK 4"
-SCHEMA = pa.schema(
-    [("k", pa.int64()), ("s", pa.string()), ("v", pa.int64()), ("x", pa.float64()), ("t", pa.int64())]
-)
+STREAMS = {"s": (COLUMNS, OPTIONS)}
 MEASURES = (
     "COUNT(*)",
     "COUNT(v)",
@@ -144,58 +136,21 @@ def random_batches(random: Random) -> list[list[tuple[Any, ...]]]:
     return found
 
 
-@dataclass
-class Life:
-    """An engine, and what an observer of all its queries has seen, over all its processes."""
+class Sharing(World):
+    """A world in which no query fails."""
 
-    folder: Path
-    heard: dict[str, dict[int, list[Any]]] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
-    engine: Engine = None  # type: ignore[assignment]
+    def reopen(self, random: Random) -> Life:
+        """The next life, with queries declared in another order."""
+        names = random.sample(sorted(self.queries), len(self.queries))
+        self.queries = {name: self.queries[name] for name in names}
+        life = self.open()
+        life.engine.deliver()
+        return life
 
-    def open(self, random: Random) -> None:
-        self.engine = Engine(HereJobs(), CommitLog.open(LocalStore(self.folder)), shards=2, now=lambda: 0)
-        self.catalog = Catalog()
-        compile_script(f"CREATE STREAM s ({COLUMNS}) {OPTIONS}", self.catalog)
-        self.engine.add_stream(self.catalog.streams["s"])
-        for name in random.sample(sorted(self.texts), len(self.texts)):
-            self.engine.add_query(StandingQuery(name, compile_query(self.texts[name], self.catalog)))
-        self.engine.commit()
-        self.engine.deliver()
-
-    def add(self, name: str, text: str) -> None:
-        self.texts[name] = text
-        self.engine.add_query(StandingQuery(name, compile_query(text, self.catalog)))
-        self.engine.commit()
-
-    def drop(self, name: str) -> None:
-        self.listen()
-        del self.texts[name]
-        self.engine.drop_query(name)
-        self.engine.commit()
-
-    def push(self, rows: list[tuple[Any, ...]]) -> None:
-        columns = {name: [row[place] for row in rows] for place, name in enumerate(SCHEMA.names)}
-        self.engine.epoch([Arrival("s", pa.table(columns, schema=SCHEMA))])
-
-    def listen(self) -> None:
-        for name, record in self.engine.queries.items():
-            assert record.error is None, (self.texts[name], record.error)
-            assert isinstance(record.sink, MemorySink)
-            for commit, table in record.sink._tables.items():
-                rows = [_plain(tuple(row.values())) for row in table.to_pylist()]
-                assert self.heard.setdefault(name, {}).setdefault(commit, rows) == rows
-
-    def end(self, *, suddenly: bool) -> None:
-        """The process ends: orderly, or without another word."""
-        self.listen()
-        if suddenly:
-            self.engine.log._lock.release()  # type: ignore[union-attr]
-        else:
-            self.engine.close()
-
-    def answers(self, name: str) -> Counter[Any]:
-        return Counter(row for rows in self.heard.get(name, {}).values() for row in rows)
+    def listen(self, life: Life) -> None:
+        for name, record in life.engine.queries.items():
+            assert record.error is None, (self.queries[name], record.error)
+        super().listen(life)
 
 
 @dataclass(frozen=True)
@@ -207,15 +162,10 @@ class Span:
     complete_from: int | None
 
 
-def oracle(text: str, batches: list[list[tuple[Any, ...]]], *, ended: bool) -> list[tuple[Any, ...]]:
-    found = support.oracle(text, {"s": (COLUMNS, OPTIONS)}, [("s", batch) for batch in batches], ended=ended)
-    return [_plain(row) for row in found.elements()]
-
-
-def expected(span: Span, rows: list[tuple[Any, ...]]) -> Counter[Any]:
+def of_span(span: Span, rows: Counter[Any]) -> Counter[Any]:
     length = int(span.text.partition("RANGE ")[2].split()[0])
     begin = -INFINITY if span.complete_from is None else span.complete_from
-    return Counter(row for row in rows if row[0] > span.clock and row[0] - length >= begin)
+    return Counter(row for row in rows.elements() if row[0] > span.clock and row[0] - length >= begin)
 
 
 def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -245,9 +195,9 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def live(folder: Path, seed: int, most: int, query: Callable[[Random], str] = random_query) -> Lived:
     """A life with up to `most` queries."""
-    random, life, found = Random(seed), Life(folder), Lived()
-    life.open(random)
-    pushed: list[list[tuple[Any, ...]]] = []
+    random, pushed, found = Random(seed), list[Any](), Lived()
+    world = Sharing(folder, {}, STREAMS, script=pushed, plain=_plain)
+    life = world.open()
     spans: dict[str, Span] = {}
     texts = [query(random) for _ in range(most)]
 
@@ -258,7 +208,8 @@ def live(folder: Path, seed: int, most: int, query: Callable[[Random], str] = ra
         )
         stream = life.engine.streams["s"]
         clock = stream.known.progress_on(stream.stream, "t")
-        life.add(name, text)
+        world.queries[name] = text
+        life.query(name, text)
         record = life.engine.queries[name]
         found.shared += bool(record.shares)
         found.combined += any("+" in each or "-" in each for each in record.shares)
@@ -272,38 +223,41 @@ def live(folder: Path, seed: int, most: int, query: Callable[[Random], str] = ra
     for number in range(first):
         come(number)
     coming = iter(range(first, most))
-    rows: dict[tuple[str, int, bool], list[Any]] = {}
+    rows: dict[tuple[str, int, bool], Counter[Any]] = {}
 
     def check(name: str, *, ended: bool) -> int:
         span = spans.pop(name)
         key = span.text, len(pushed), ended
         if key not in rows:
-            rows[key] = oracle(span.text, pushed, ended=ended)
-        wanted = expected(span, rows[key])
-        assert life.answers(name) == wanted, (seed, name, span, life.engine.queries.get(name))
+            rows[key] = world.expected(span.text, ended=ended)
+        wanted = of_span(span, rows[key])
+        assert world.answers(name) == wanted, (seed, name, span, life.engine.queries.get(name))
         return sum(wanted.values())
 
     for batch in random_batches(random):
-        life.push(batch)
+        life.push(*batch)
         pushed.append(batch)
         for _ in range(random.randint(0, 2)):
             for number in islice(coming, 1):
                 come(number)
         if spans and random.random() < 0.4:
             name = random.choice(sorted(spans))
+            world.listen(life)
+            del world.queries[name]
             life.drop(name)
             found.dropped += 1
             found.answers += check(name, ended=False)
         if random.random() < 0.25:
-            life.end(suddenly=random.random() < 0.5)
+            world.listen(life)
+            life.vanish() if random.random() < 0.5 else life.close()
             found.restarts += 1
-            life.open(random)
-    life.engine.epoch(seals=["s"])
-    life.listen()
+            life = world.reopen(random)
+    life.end()
+    world.listen(life)
     for name in list(spans):
         found.answers += check(name, ended=True)
     assert bool(life.engine.common.left) == (draft.MOST_CELLS < 100)
-    life.engine.close()
+    life.close()
     return found
 
 

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.driven import Driven
-from tests.engine.world import COLUMNS, oracle, table_of
 from tests.support.crashes import Crash, crashing_at
+from tests.support.history import COLUMNS, table_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 from windrow.engine.engine import Arrival
 from windrow.engine.load_monitor import WARM_UP, Effort
@@ -64,8 +65,8 @@ def paced(seed: int, sizes: list[int]) -> list[list[tuple[int, int, int]]]:
 
 def connected(
     folder: Path, queries: dict[str, tuple[str, int | None]], p: float | None, *, shares: bool = True
-) -> Driven:
-    w = Driven(folder)
+) -> Life:
+    w = Life(folder)
     w.engine.shares = shares
     if not w.engine.last.decisions:  # chance differs between new states; here it must not
         w.engine.shedding = replace(w.engine.shedding, seed=5)
@@ -77,18 +78,18 @@ def connected(
     return w
 
 
-def missing(w: Driven, name: str, slide: int) -> set[int]:
+def missing(w: Life, name: str, slide: int) -> set[int]:
     rows = w.queries[name].gaps.to_pylist()
     return {end for row in rows for end in range(row["first"], row["last"] + 1, slide)}
 
 
-def check(w: Driven, queries: dict[str, tuple[str, int | None]], script: list[Any]) -> None:
+def check(w: Life, queries: dict[str, tuple[str, int | None]], script: list[Any]) -> None:
     """Each query has exactly the exact answers outside of its gaps, and no gap is too long."""
     for name, (text, gap) in queries.items():
         plan = w.engine.queries[name].query.plan
         slide = plan.leaves[0].spec.slide
         lost = missing(w, name, slide)
-        exact = oracle(text, script, OPTIONS)
+        exact = oracle(text, script, {"s": (COLUMNS, OPTIONS)})
         assert Counter(w.rows(name)) == Counter(row for row in exact.elements() if row[0] not in lost)
         longest = max(w.queries[name].gaps["windows"].to_pylist(), default=0)
         assert longest <= (gap or 0)
@@ -208,7 +209,7 @@ def test_queries_may_come_and_go_under_shedding(tmp_path: Path):
     for batch in script[8:12]:
         w.push(*batch)
     assert w.streams["s"].progress.shed == before  # the new one has not agreed
-    exact = oracle(GENERAL, script[:12], OPTIONS, ended=False)
+    exact = oracle(GENERAL, script[:12], {"s": (COLUMNS, OPTIONS)}, ended=False)
     first = w.queries["late"].progress.complete_from + 10
     assert Counter(w.rows("late")) == Counter(row for row in exact.elements() if row[0] >= first)
     w.drop("late")
@@ -246,9 +247,9 @@ def test_a_query_does_not_take_in_what_only_others_need(tmp_path: Path, monkeypa
     assert {t // 10 * 10 + 10 for t in taken["tumbling"]}.isdisjoint(gone)
 
 
-def go_on(folder: Path, script: list[Any], heard: dict[int, Any]) -> Driven:
+def go_on(folder: Path, script: list[Any], heard: dict[int, Any]) -> Life:
     """A life: from where the state is to the end."""
-    w = Driven(folder)
+    w = Life(folder)
     w.sql(STREAM)
     w.query("q", TUMBLING, max_gap=4, sink=lambda table, commit: heard.update({commit: table.to_pylist()}))
     last = w.engine.streams["s"].read.offsets.get("batch")
@@ -261,7 +262,7 @@ def go_on(folder: Path, script: list[Any], heard: dict[int, Any]) -> Driven:
 
 def test_the_same_is_shed_after_every_crash(tmp_path: Path):
     script = batches(7, count=8)
-    begun = Driven(tmp_path / "begun")
+    begun = Life(tmp_path / "begun")
     begun.engine.shedding = replace(begun.engine.shedding, seed=5)
     begun.sql(STREAM)
     begun.query("q", TUMBLING, max_gap=4, sink=lambda *_: None)
@@ -390,7 +391,7 @@ def test_a_share_is_between_nothing_and_all(tmp_path: Path):
 
 
 def drive(
-    w: Driven, script: list[Any], seconds: Any, fixed: float = 0.01, waiting: int = 0, since: float = 0.0
+    w: Life, script: list[Any], seconds: Any, fixed: float = 0.01, waiting: int = 0, since: float = 0.0
 ) -> None:
     """Epochs that seem to take as long as `seconds` says, of one each; `waiting` rows are in the source, and
     those that came did so in `since` seconds.
@@ -485,7 +486,7 @@ def test_where_epochs_are_long_anyway_a_burst_is_survived_and_forgotten(tmp_path
     assert w.queries["tumbling"].progress.status == "running"
     w.end()
     lost = missing(w, "tumbling", 10)
-    exact = oracle(TUMBLING, script, OPTIONS)
+    exact = oracle(TUMBLING, script, {"s": (COLUMNS, OPTIONS)})
     assert Counter(w.rows("tumbling")) == Counter(row for row in exact.elements() if row[0] not in lost)
     assert max(lost) < script[60][0][2]
 
@@ -503,5 +504,5 @@ def test_what_cannot_be_saved_is_suspended_and_comes_back(tmp_path: Path):
     w.end()
     lost = missing(w, "tumbling", 10)
     assert any(row["suspended"] for row in w.queries["tumbling"].gaps.to_pylist())
-    exact = oracle(TUMBLING, script, OPTIONS)
+    exact = oracle(TUMBLING, script, {"s": (COLUMNS, OPTIONS)})
     assert Counter(w.rows("tumbling")) == Counter(row for row in exact.elements() if row[0] not in lost)

@@ -6,10 +6,11 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.test_loop import Script
-from tests.engine.world import BATCHES, COUNTS, SUMS, oracle, rows_of
 from tests.support.crashes import Crash, crashing_at
+from tests.support.history import BATCHES, COUNTS, STREAM, SUMS, as_rows, rows_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 from tests.support.patience import wait_until
 
 from windrow.engine.output import dispatch
@@ -48,8 +49,8 @@ class Slow(Sink):
         pass
 
 
-def made(folder: Path, sink: Sink, *batches: Any) -> tuple[Driven, Script]:
-    w, source = Driven(folder / "state"), Script(*(batches or BATCHES))
+def made(folder: Path, sink: Sink, *batches: Any) -> tuple[Life, Script]:
+    w, source = Life(folder / "state"), Script(*(batches or BATCHES))
     w.sql(STREAM)
     w.engine.add_query(StandingQuery("slow", compile_query(SUMS, w._catalog)), sink)
     w.query("quick", COUNTS)

@@ -7,19 +7,21 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engine.archived import Archiving, values_of
-from tests.engine.driven import STREAM
-from tests.engine.test_query_groups import (
+from tests.engine.archived import values_of
+from tests.support.history import BATCHES as ROWS
+from tests.support.history import STREAM
+from tests.support.life import Life
+from tests.support.oracle import oracle
+from tests.support.two_streams import (
     BATCHES,
-    Life,
-    answers,
+    STREAMS,
     assert_answers,
     assert_each_by_itself,
-    oracle,
+    open_life,
     random_batches,
     runs,
 )
-from tests.engine.world import BATCHES as ROWS
+from tests.support.world import World
 
 from windrow.engine.sharing.common_subplans import CommonSlide
 from windrow.errors import QueryError
@@ -91,27 +93,27 @@ def added(life: Life, text: str, **slides: str) -> dict[str, str]:
 
 
 def test_what_cannot_fail_has_all_results_in_common(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    life = Life(tmp_path, {})
+    life = open_life(tmp_path)
     texts = added(life, COUNTS, slow="SLIDE 8", fast="SLIDE 2", middle="SLIDE 4 ORIGIN 2", odd="SLIDE 5")
     joins, counts = runs(monkeypatch, Joined), runs(monkeypatch, Running)
-    life.push(*BATCHES[:2])
+    life.take(*BATCHES[:2])
     assert len({id(each) for each in joins}) == 2, "that of `odd` is another one"
     assert len({id(each) for each in counts}) == 2
     together = "γ, running with 2; states of ⋈ with 2 by SS3, CS4; results with 2 by CS8"
     told = {name: record.physical.sharing.brief for name, record in life.engine.queries.items()}
     assert told == {**dict.fromkeys(("slow", "fast", "middle"), together), "odd": None}
-    life.push(*BATCHES[2:])
+    life.take(*BATCHES[2:])
     life.end()
     assert_answers(life, texts)
 
 
 def test_what_can_fail_has_the_join_in_common(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    life = Life(tmp_path, {})
+    life = open_life(tmp_path)
     texts = added(life, SUMS, slow="SLIDE 8", fast="SLIDE 2", slower="SLIDE 8")
     texts |= added(life, SUMS, middle="SLIDE 4")
     texts |= added(life, COUNTS.replace("RANGE 12", "RANGE 6"), short="SLIDE 4")
     joins, sums = runs(monkeypatch, Joined), runs(monkeypatch, Running)
-    life.push(*BATCHES[:2])
+    life.take(*BATCHES[:2])
     assert len(joins) == 2, "once in each shard"
     assert len(sums) == 2 * 4, "the two slow ones have one together"
     told = {name: record.physical.sharing.brief for name, record in life.engine.queries.items()}
@@ -122,51 +124,51 @@ def test_what_can_fail_has_the_join_in_common(tmp_path: Path, monkeypatch: pytes
         # both look at the same instants, at windows of different lengths
         **dict.fromkeys(("middle", "short"), "⋈ with 4; states of ⋈ with 1 by SS3"),
     }
-    life.push(*BATCHES[2:])
+    life.take(*BATCHES[2:])
     life.end()
     assert_answers(life, texts)
 
 
 def test_a_window_that_a_query_does_not_have_cannot_make_it_fail(tmp_path: Path) -> None:
-    life = Life(tmp_path, {})
+    life = open_life(tmp_path)
     texts = added(life, SUMS.replace("RANGE 12", "RANGE 5"), fast="SLIDE 5", slow="SLIDE 10")
     most = 2**62 + 1
     batches: list[tuple[str, Any]] = [
         ("a", [(1, 0, 0, 11), (1, 0, 0, 21)]),
         ("b", [(1, most, 0, 11), (1, most, 0, 12), (1, 7, 0, 22)]),
     ]
-    life.push(*batches)
-    life.push(("a", [(2, 0, 0, 40)]), ("b", [(2, 0, 0, 40)]))
+    life.take(*batches)
+    life.take(("a", [(2, 0, 0, 40)]), ("b", [(2, 0, 0, 40)]))
     life.end()
     assert followers(life) == {"slow"}
     assert [life.engine.queries[name].is_running for name in ("fast", "slow")] == [False, True]
     life.engine.deliver()
     more = [("a", [(2, 0, 0, 40)]), ("b", [(2, 0, 0, 40)])]
-    assert answers(life.heard["slow"]) == oracle(texts["slow"], [*batches, *more])
+    assert life.answers("slow") == oracle(texts["slow"], [*batches, *more], STREAMS)
 
 
 def test_queries_that_ask_the_same_may_both_look_at_a_faster_join(tmp_path: Path) -> None:
-    life = Life(tmp_path, {})
+    life = open_life(tmp_path)
     texts = added(life, SUMS, fast="SLIDE 2") | added(life, COUNTS, middle="SLIDE 4", slow="SLIDE 8")
-    life.push(*BATCHES[:2])
+    life.take(*BATCHES[:2])
     told = {name: record.physical.sharing.brief for name, record in life.engine.queries.items()}
     both = "γ, running with 1; ⋈ with 2; states of ⋈ with 1 by SS3, CS4; results with 1 by CS8"
     assert told == {"fast": "⋈ with 2", "middle": both, "slow": both}
-    life.push(*BATCHES[2:])
+    life.take(*BATCHES[2:])
     life.end()
     assert_answers(life, texts)
 
 
 def test_nobody_goes_at_the_slide_of_one_that_has_nothing_in_common(tmp_path: Path) -> None:
     """A join of windows more than twice as long has too many results of no use."""
-    life = Life(tmp_path, {})
+    life = open_life(tmp_path)
     text = COUNTS.replace("a [RANGE 12", "a [RANGE {r}")
     texts = {"fast": text.format(r=40, s="SLIDE 2"), "slow": text.format(r=10, s="SLIDE 8")}
     texts["middle"] = texts["slow"].replace("SLIDE 8", "SLIDE 4")
     for name, query in texts.items():
         life.add(name, query)
-    life.push(*BATCHES[:2])
-    life.push(*BATCHES[2:])
+    life.take(*BATCHES[:2])
+    life.take(*BATCHES[2:])
     assert followers(life) == {"slow"}
     assert life.engine.queries["slow"].member.common_slide == CommonSlide(SlideGrid(4))
     life.end()
@@ -176,28 +178,31 @@ def test_nobody_goes_at_the_slide_of_one_that_has_nothing_in_common(tmp_path: Pa
 @pytest.mark.parametrize("text", [COUNTS, SUMS])
 @pytest.mark.parametrize("seen", [0, 2])
 def test_the_slow_goes_on_when_the_fast_is_gone(tmp_path: Path, text: str, seen: int) -> None:
-    heard: dict[str, Any] = {}
-    life = Life(tmp_path, heard)
-    texts = added(life, text, slow="SLIDE 8", fast="SLIDE 2")
-    life.push(*BATCHES[:seen])
+    texts = {name: text.format(s=slide) for name, slide in (("slow", "SLIDE 8"), ("fast", "SLIDE 2"))}
+    world = World(tmp_path, texts, STREAMS, script=BATCHES)
+    life = world.open()
+    life.take(*BATCHES[:seen])
     assert followers(life) == {"slow"}
     life.engine.drop_query("fast")
     life.engine.commit()
-    life.engine.log._lock.release()  # type: ignore[union-attr]
-    life = Life(tmp_path, heard)
-    added(life, text, slow="SLIDE 8")
+    world.listen(life)
+    life.vanish()
+    del world.queries["fast"]
+    life = world.open()
     for batch in BATCHES[seen:]:
-        life.push(batch)
+        life.take(batch)
     assert bool(followers(life)) == (seen > 0), "without rows it begins anew"
     life.end()
-    assert_answers(life, {"slow": texts["slow"]})
+    life.engine.deliver()
+    world.listen(life)
+    world.check()
 
 
 @pytest.mark.part(2)
 @pytest.mark.parametrize("selected", ["k, v", "RSTREAM(k, v)", "ISTREAM(k, v)", "DISTINCT k"])
 def test_an_archive_of_the_slow_one_holds_what_it_would_by_itself(tmp_path: Path, selected: str) -> None:
     def archived(folder: str, *slides: int) -> Iterator[Any]:
-        with Archiving(tmp_path / folder) as w:
+        with Life(tmp_path / folder) as w:
             w.sql(STREAM)
             for slide in slides:
                 w.query(f"by{slide}", f"SELECT {selected} FROM s [RANGE 10 SLIDE {slide}]")
@@ -216,7 +221,7 @@ def test_an_archive_of_the_slow_one_holds_what_it_would_by_itself(tmp_path: Path
 def test_an_archive_that_comes_after_the_first_rows_is_refused(tmp_path: Path) -> None:
     """The slow query has nothing of its own, but what it would archive is already on its way in the query
     group."""
-    with Archiving(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(f"{STREAM}; {STREAM.replace('STREAM s', 'STREAM u')}")
         for slide in (2, 8):
             windows = f"s [RANGE 10 SLIDE {slide}], u [RANGE 10 SLIDE {slide}]"

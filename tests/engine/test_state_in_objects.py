@@ -12,20 +12,20 @@ from unittest import mock
 
 import pytest
 from tests.engine.archived import values_of
-from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.spark_world import Files
-from tests.engine.world import BATCHES, MEDIANS, SUMS, World, oracle, table_of
 from tests.state.processes import run
+from tests.support.history import BATCHES, MEDIANS, STREAM, SUMS, as_rows
+from tests.support.life import Life
 from tests.support.object_stores import KINDS, S3Server
+from tests.support.oracle import oracle
+from tests.support.world import World
 
 from windrow.archive.snapshot import read_archive
-from windrow.engine.engine import Arrival
 from windrow.engine.rescale import rescale
 from windrow.errors import SourceError, StateError
 from windrow.state.crash import VARIABLE
 from windrow.state.history import History
 from windrow.state.log import CommitLog, Owner
-from windrow.state.manifest import SourceState
 from windrow.state.object_store import ObjectStore
 
 REPOSITORY = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def test_killed_while_the_number_of_shards_changes(
 def test_it_goes_on_on_another_machine(tmp_path: Path, new_store: Callable[[], ObjectStore]) -> None:
     """Nothing but the object store is left: no cache, no directory."""
     store = new_store()
-    with Driven(store) as w:
+    with Life(store) as w:
         w.sql(SCRIPT)
         w.query("sums", SUMS)
         w.update("names", insert=[(1, "one")])
@@ -120,7 +120,7 @@ def test_it_goes_on_on_another_machine(tmp_path: Path, new_store: Callable[[], O
         early = w.rows("sums")
     there = ObjectStore(store.url.replace("/cache", "/other-cache"))
     assert not there.cache.root.exists()
-    with Driven(there) as w:
+    with Life(there) as w:
         w.sql(SCRIPT)
         w.query("sums", SUMS)
         assert values_of(w.archives["a"].scan(), "valid_to") == before
@@ -141,10 +141,10 @@ def test_what_an_overtaken_engine_delivers_late_changes_nothing(
     """A commit number belongs to one owner for ever, and sinks know a commit by its number."""
     store = new_store()
     slow = World(tmp_path, dict(SINKS), place=store)
-    old = slow.open()
+    life = slow.open()
+    old = life.engine
     with mock.patch.object(type(old.delivering), "deliver"):
-        for number, batch in enumerate(BATCHES[:4]):
-            old.epoch([Arrival("s", table_of(batch), SourceState("script", {"batch": number}))])
+        life.follow(BATCHES[:4])
     with mock.patch.object(Owner, "certainly_gone", return_value=True):
         World(tmp_path, dict(SINKS), place=store).live()
     before = {name: slow.answers(name) for name in SINKS}
@@ -160,7 +160,7 @@ def test_a_streaming_frame_is_refused_with_a_way_out(tmp_path: Path) -> None:
     from windrow.spark.sources.streaming_frame import StreamingFrame
 
     frame = StreamingFrame(mock.Mock(), "frame")
-    with Driven(ObjectStore(f"file://{tmp_path}/bucket?cache={tmp_path}/cache")) as w:
+    with Life(ObjectStore(f"file://{tmp_path}/bucket?cache={tmp_path}/cache")) as w:
         w.sql(STREAM)
         with (
             mock.patch.object(session, "open_data", return_value=frame),
@@ -174,7 +174,7 @@ def test_a_server_remembers_its_statements_on_another_machine(tmp_path: Path) ->
 
     url = f"file://{tmp_path}/bucket?cache={tmp_path}"
     for cache, text in (("one", f"{STREAM}; CREATE QUERY sums AS {SUMS}"), ("two", "")):
-        service = Service(Driven(ObjectStore(f"{url}/{cache}")), needs_sources=False)
+        service = Service(Life(ObjectStore(f"{url}/{cache}")), needs_sources=False)
         if text:
             service.statements(text, Caller("me", "local"))
         assert list(service.windrow.queries) == ["sums"]

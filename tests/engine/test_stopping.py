@@ -8,9 +8,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engine.driven import STREAM, Driven, as_rows
 from tests.engine.spark_world import Files
-from tests.engine.world import BATCHES, SUMS, oracle, rows_of
+from tests.support.history import BATCHES, STREAM, SUMS, as_rows, rows_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 import windrow as wr
 from windrow.algebra.aggregates import user
@@ -95,14 +96,14 @@ def test_an_interrupt_between_commit_and_delivery_loses_nothing(tmp_path: Path) 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    w = Driven(tmp_path / "state")
+    w = Life(tmp_path / "state")
     w.sql(STREAM)
     w.query("q", SUMS, sink=interrupted)
     with pytest.raises(KeyboardInterrupt):
         w.push(*BATCHES[0], *BATCHES[1], number=0)
     assert w.engine.last.streams["s"].source.offsets == {"batch": 0}
     w.vanish()
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(STREAM)
         w.query("q", SUMS)
         w.engine.deliver()

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.engine.driven import STREAM, Driven
-from tests.engine.world import COLUMNS, OPTIONS
+from tests.support.history import COLUMNS, OPTIONS, STREAM
+from tests.support.life import Life
 
 from windrow.engine import history
 from windrow.errors import WindrowError
@@ -36,7 +36,7 @@ QUERIES = {
 }
 
 
-def declare(w: Driven, *queries: str) -> Driven:
+def declare(w: Life, *queries: str) -> Life:
     w.sql(STREAM)
     for name, columns in TABLES.items():
         w.sql(f"CREATE TABLE {name} ({columns}) {KINDS[name]}")
@@ -45,7 +45,7 @@ def declare(w: Driven, *queries: str) -> Driven:
     return w
 
 
-def heard(w: Driven, query: str, into: dict[int, Any]) -> None:
+def heard(w: Life, query: str, into: dict[int, Any]) -> None:
     """What a query has told so far; each commit once, whatever ended in between."""
     for commit, table in w.engine.queries[query].sink._tables.items():
         into[commit] = [tuple(row.values()) for row in table.to_pylist()]
@@ -78,12 +78,12 @@ def test_changes_without_an_instant_are_as_changes_at_the_instants_chosen(
     held: dict[str, list[Any]] = {name: [] for name in TABLES}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(history, "MOST_PARTS", 2)
-        w = declare(Driven(state), query)
+        w = declare(Life(state), query)
         for verb, values in script:
             if verb == "restart":
                 heard(w, query, found)
                 w.vanish()
-                w = declare(Driven(state), query)
+                w = declare(Life(state), query)
                 w.engine.deliver()
             elif verb == "push":
                 w.push(*values)
@@ -114,7 +114,7 @@ def test_a_query_that_comes_later_begins_with_what_the_tables_hold_then(
 ) -> None:
     """Changes that are still to come are kept apart, also where a history is added up."""
     monkeypatch.setattr(history, "MOST_PARTS", parts)
-    w = declare(Driven(tmp_path), "names")
+    w = declare(Life(tmp_path), "names")
     w.update("items", insert=[(1, "old"), (2, "two")])
     w.push((1, 0, 0), (1, 0, 10))
     w.update("items", insert=[(1, "new")], delete=[(1, "old")])
@@ -132,7 +132,7 @@ def test_a_query_that_comes_later_begins_with_what_the_tables_hold_then(
 def test_content_given_again_after_a_restart_is_no_change_and_other_content_is(tmp_path: Path) -> None:
     first, second = [(1, "a"), (2, "b")], [(2, "b"), (3, "c")]
     for content, expected in [(first, [1, 2, 9]), (first, [1, 2, 9]), (second, [2, 3])]:
-        w = declare(Driven(tmp_path), "owned")
+        w = declare(Life(tmp_path), "owned")
         w.table("owners", content)
         if content is first and 9 not in w.tables["owners"].rows()["k"].to_pylist():
             w.update("owners", insert=[(9, "z")])
@@ -142,11 +142,11 @@ def test_content_given_again_after_a_restart_is_no_change_and_other_content_is(t
 
 def test_content_waits_for_the_queries_that_are_not_declared_yet(tmp_path: Path) -> None:
     """Its instant must not lie in what they have answered."""
-    w = declare(Driven(tmp_path), "owned")
+    w = declare(Life(tmp_path), "owned")
     w.table("owners", [(1, "a")])
     w.push((1, 0, 0), (1, 0, 10), (1, 0, 20))
     w.vanish()
-    w = declare(Driven(tmp_path))
+    w = declare(Life(tmp_path))
     w.table("owners", [(1, "b")])
     assert w.tables["owners"].rows()["owner"].to_pylist() == ["a"]
     w.query("owned", QUERIES["owned"])
@@ -158,7 +158,7 @@ def test_content_waits_for_the_queries_that_are_not_declared_yet(tmp_path: Path)
 
 def test_a_function_is_asked_for_the_whole_content(tmp_path: Path) -> None:
     contents = [pl.DataFrame({"k": [1], "name": ["one"]})]
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.table("items", lambda: contents[-1], key=["k"], every="0 seconds")
     commit = w.commit
     w._refreshing.look_at("items")
@@ -174,7 +174,7 @@ def test_a_function_is_asked_for_the_whole_content(tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_punctuated_holds_the_clock_and_may_change_behind_the_streams(tmp_path: Path) -> None:
-    w = declare(Driven(tmp_path), "owned")
+    w = declare(Life(tmp_path), "owned")
     w.punctuate("owners", 5)
     w.push((1, 1, 6), (1, 2, 30))
     assert w.rows("owned") == []
@@ -194,7 +194,7 @@ def refusal(action: Callable[[], object], code: str) -> WindrowError:
 
 
 def test_what_is_refused_leaves_everything_as_it_was(tmp_path: Path) -> None:
-    w = declare(Driven(tmp_path), "owned")
+    w = declare(Life(tmp_path), "owned")
     w.sql("CREATE TABLE keyed (k BIGINT, name STRING, KEY (k)) NRR")
     w.sql("CREATE TABLE alive (k BIGINT, name STRING, KEY (k)) RELATION")
     w.update("keyed", insert=[(1, "one")])
@@ -229,7 +229,7 @@ def test_what_is_refused_leaves_everything_as_it_was(tmp_path: Path) -> None:
     }
     w.update("alive", delete=[(1, "one")], insert=[(1, "again")])
     w.vanish()
-    w = declare(Driven(tmp_path), "owned")
+    w = declare(Life(tmp_path), "owned")
     refusal(lambda: w.sql("CREATE TABLE keyed (k BIGINT, name STRING, KEY (k)) RELATION"), "table-changed")
     w.sql("CREATE TABLE keyed (k BIGINT, name STRING, KEY (k)) NRR")
     refusal(lambda: w.update("keyed", insert=[(1, "again")]), "key-reused")
@@ -240,13 +240,13 @@ def test_keys_of_an_nrr_table_are_remembered_when_its_history_is_added_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history, "MOST_PARTS", 2)
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql("CREATE TABLE keyed (name STRING, k BIGINT, KEY (k, name)) NRR")
     for k in range(8):
         w.update("keyed", insert=[("x", k)], delete=[("x", k - 1)] if k else [])
     assert len(w.engine.tables["keyed"].history) <= 4
     w.vanish()
-    w = Driven(tmp_path)
+    w = Life(tmp_path)
     w.sql("CREATE TABLE keyed (name STRING, k BIGINT, KEY (k, name)) NRR")
     assert w.tables["keyed"].rows().to_pylist() == [{"name": "x", "k": 7}]
     for k in range(8):
@@ -258,7 +258,7 @@ def test_keys_of_an_nrr_table_are_remembered_when_its_history_is_added_up(
 
 
 def test_a_table_is_not_read_by_times_and_by_numbers(tmp_path: Path) -> None:
-    w = declare(Driven(tmp_path), "owned")
+    w = declare(Life(tmp_path), "owned")
     w.sql("CREATE STREAM timed (k BIGINT, ts TIMESTAMP) WATTR ts ORDERED")
     text = "SELECT timed.k, owner FROM timed [NOW], owners WHERE timed.k = owners.k"
     refusal(lambda: w.query("timed_owners", text), "mixed-domains")
@@ -267,7 +267,7 @@ def test_a_table_is_not_read_by_times_and_by_numbers(tmp_path: Path) -> None:
 
 
 def test_tables_are_shown_and_explained(tmp_path: Path) -> None:
-    w = declare(Driven(tmp_path), "owned", "any")
+    w = declare(Life(tmp_path), "owned", "any")
     w.update("owners", insert=[(1, "a")])
     (shown,) = w.sql("SHOW TABLES")
     assert shown.to_pylist()[1] == {"name": "owners", "kind": "RELATION", "rows": 1, "source": None}

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engine.world import rows_of
+from tests.support.history import rows_of
 from tests.support.patience import wait_until
 
 import windrow as wr

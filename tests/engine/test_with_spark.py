@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.engine.spark_world import Files
-from tests.engine.world import BATCHES, SUMS, oracle
 from tests.support.crashes import Crash, crashing_at
+from tests.support.history import BATCHES, SUMS
+from tests.support.oracle import oracle
 
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.session import Windrow
@@ -93,7 +94,7 @@ def test_a_streaming_frame_of_the_users_own(tmp_path: Path, spark: SparkSession)
         schema = "k BIGINT, v BIGINT, t BIGINT"
         frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(f"{files.folder}/in")
         w.stream("s", frame, wattr="t", slack=3)
-        w.sql(f"CREATE QUERY sums AS {SUMS} INTO 'files://{files.folder}/now/out'")
+        w.sql(f"CREATE QUERY sums AS {SUMS} INTO 'files://{files.folder}/now/sums'")
 
     files.declare = declare  # type: ignore[method-assign]
     for number in (2, 3):
@@ -119,7 +120,7 @@ def test_a_sealed_stream_that_grows_is_refused(tmp_path: Path, spark: SparkSessi
     (tmp_path / "later").rename(files.path(2))
     error = refusal(files, spark, DataError, "sealed")
     assert "`s` is sealed" in error.message
-    assert files.answers == oracle(SUMS, BATCHES[:2])
+    assert files.answers("sums") == oracle(SUMS, BATCHES[:2])
 
 
 def test_a_stream_of_another_source_is_refused(tmp_path: Path, spark: SparkSession) -> None:
@@ -130,7 +131,7 @@ def test_a_stream_of_another_source_is_refused(tmp_path: Path, spark: SparkSessi
     shutil.copy(tmp_path / "elsewhere" / "000.json", tmp_path / "in" / "000.csv")
     files.declare = lambda w: w.sql(  # type: ignore[method-assign]
         f"CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3 FROM 'files://{tmp_path}/elsewhere/*';"
-        f"CREATE QUERY sums AS {SUMS} INTO 'files://{tmp_path}/now/out'"
+        f"CREATE QUERY sums AS {SUMS} INTO 'files://{tmp_path}/now/sums'"
     )
     error = refusal(files, spark, StateError, "source-changed")
     assert "another source" in error.message
@@ -142,6 +143,6 @@ def test_a_dropped_stream_leaves_no_trace_in_the_way_of_the_next(tmp_path: Path,
     files.run(spark, flush=False)
     with files.connect(spark) as w:
         w.sql("DROP QUERY sums; DROP STREAM s")
-    shutil.rmtree(files.folder / "now" / "out")
+    shutil.rmtree(files.folder / "now" / "sums")
     files.run(spark)
     files.check()

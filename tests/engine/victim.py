@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.engine.world import COLUMNS, OPTIONS, SUMS
+from tests.support.history import COLUMNS, OPTIONS, SUMS
 
 from windrow.session import Windrow
 from windrow.spark.session import local_session
@@ -37,7 +37,7 @@ def main(kind: str, folder: Path, how: str) -> None:
         if kind == "frame":
             files = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
             w.stream("s", files.json(str(folder / "in")))
-        w.sql(f"CREATE QUERY sums AS {query} INTO 'files://{folder}/now/out'")
+        w.sql(f"CREATE QUERY sums AS {query} INTO 'files://{folder}/now/sums'")
         w.run(once=how == "once", flush=how == "once")
 
 

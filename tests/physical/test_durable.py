@@ -80,40 +80,41 @@ def rows(stream: str, begin: int, count: int = 6) -> list[tuple[Any, ...]]:
     return [((n + shift) % 4, (n * 3 + shift) % 5, begin + n) for n in range(count)]
 
 
-class Life:
-    """A query in a state directory; `answers` are all it has said since the beginning."""
+def pushed(executor: SparkExecutor, begin: int) -> None:
+    for stream in executor.engine.queries["query"].streams:
+        executor.push(stream, rows(stream, begin))
 
-    def __init__(self, emit: Emit, folder: Path) -> None:
-        self.executor = SparkExecutor(emit, folder, spark=False)
-        self.streams = list(self.executor.engine.queries["query"].streams)
-        self.tables = self.executor.engine.queries["query"].tables
 
-    def first(self) -> None:
-        for name, table in self.tables.items():
-            self.executor.update(name, 0, sample(table.schema, count=2), [])
-        self.rows(0)
+def answers(executor: SparkExecutor) -> Counter[Any]:
+    return Counter((c.op, c.row, c.at) for c in executor.take())
 
-    def rows(self, begin: int) -> None:
-        for stream in self.streams:
-            self.executor.push(stream, rows(stream, begin))
 
-    def end(self) -> Counter[Any]:
-        self.executor.finish()
-        found = Counter((c.op, c.row, c.at) for c in self.executor.take())
-        self.executor.close()
-        return found
+def first_life(emit: Emit, folder: Path) -> Counter[Any]:
+    """It leaves a state directory."""
+    one = SparkExecutor(emit, folder, spark=False)
+    for name, table in one.engine.queries["query"].tables.items():
+        one.update(name, 0, sample(table.schema, count=2), [])
+    pushed(one, 0)
+    found = answers(one)
+    one.engine.log.close()
+    return found
+
+
+def second_life(emit: Emit, folder: Path) -> Counter[Any]:
+    """It goes on from there to the end."""
+    two = SparkExecutor(emit, folder, spark=False)
+    pushed(two, 6)
+    two.finish()
+    found = answers(two)
+    two.close()
+    return found
 
 
 def both(emit: Emit, folder: Path, between: Any = lambda: None) -> Counter[Any]:
     """The answers of two lives, with something in between."""
-    one = Life(emit, folder)
-    one.first()
-    found = Counter((c.op, c.row, c.at) for c in one.executor.take())
-    one.executor.engine.log.close()
+    found = first_life(emit, folder)
     between()
-    two = Life(emit, folder)
-    two.rows(6)
-    return found + two.end()
+    return found + second_life(emit, folder)
 
 
 @cache
@@ -253,17 +254,13 @@ if {renamed}:
                 setattr(module, name + "Renamed", kind)
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from tests.physical.test_durable import Life, planned, QUERIES
+from tests.physical.test_durable import QUERIES, first_life, planned, second_life
 for name in QUERIES:
-    life = Life(planned(name), Path({folder!r}) / name)
+    folder = Path({folder!r}) / name
     if {renamed}:
-        life.rows(6)
-        found = life.end()
-        print(name, sorted((op, row, at) for (op, row, at) in found.elements()))
+        print(name, sorted(second_life(planned(name), folder).elements()))
     else:
-        life.first()
-        life.executor.take()
-        life.executor.engine.log.close()
+        first_life(planned(name), folder)
 """
 
 
@@ -272,13 +269,8 @@ def test_every_class_of_the_package_is_renamed_between_two_lives(tmp_path: Path)
     expected = []
     for name in QUERIES:
         folder = tmp_path / "same" / name
-        one = Life(planned(name), folder)
-        one.first()
-        one.executor.take()
-        one.executor.engine.log.close()
-        two = Life(planned(name), folder)
-        two.rows(6)
-        expected.append(f"{name} {sorted(two.end().elements())}")
+        first_life(planned(name), folder)
+        expected.append(f"{name} {sorted(second_life(planned(name), folder).elements())}")
     known = {"tests": str(Path(__file__).parents[2]), "folder": str(tmp_path / "renamed")}
     for renamed in (False, True):
         program = _RENAMED.format(renamed=renamed, **known)

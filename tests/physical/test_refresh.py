@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.engine.driven import Driven
 from tests.support.effort import examples
+from tests.support.life import Life
 
 from windrow.algebra.plan import Emit
 from windrow.engine import declared, query_start
@@ -125,7 +125,7 @@ def test_a_query_that_has_the_best_plan_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_refresh_is_a_statement(tmp_path: Path) -> None:
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         for name in "abc":
             w.sql(f"CREATE STREAM {name} ({COLUMNS}) {OPTIONS}")
         w.sql(f"CREATE QUERY q AS {NEGATION}")
@@ -255,7 +255,7 @@ def test_no_epoch_waits_for_all_queries_to_be_looked_at(
         query_start, "change_if_worth", lambda engine, record: looked.append(engine.last.number) or False
     )
     for again in (False, True):
-        with Driven(tmp_path) as w:
+        with Life(tmp_path) as w:
             w.engine.shares = False
             for name in "abc":
                 w.sql(f"CREATE STREAM {name} ({COLUMNS}) {OPTIONS}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.engine.driven import STREAM, Driven
+from tests.support.history import STREAM
+from tests.support.life import Life
 
 from windrow.algebra.explain import Explanation
 from windrow.engine.explain import explain_script
@@ -18,13 +19,13 @@ TOPS = "SELECT k, MAX(v) AS top FROM s [RANGE {} SLIDE 10] GROUP BY k"
 PAIRS = "SELECT {} FROM s [RANGE 20] x, s [RANGE 20] y WHERE x.k = y.k"
 
 
-def recorded(w: Driven, name: str) -> Sharing:
+def recorded(w: Life, name: str) -> Sharing:
     """What the last commit knows."""
     return RecordedPlan.from_json(w.engine.last.queries[name].options["plan"]).sharing
 
 
 def test_the_manifest_has_what_each_query_shares_and_by_which_rules(tmp_path: Path) -> None:
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         for name, length in {"short": 20, "long": 40}.items():
             w.sql(f"CREATE QUERY {name} AS {TOPS.format(length)}")
@@ -43,7 +44,7 @@ def test_the_manifest_has_what_each_query_shares_and_by_which_rules(tmp_path: Pa
 
 
 def test_one_that_comes_later_joins_what_fits_and_is_counted(tmp_path: Path) -> None:
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY one AS {TOPS.format(20)}")
         w.push((1, 5, 1), (2, 3, 14))
@@ -59,7 +60,7 @@ def test_one_that_comes_later_joins_what_fits_and_is_counted(tmp_path: Path) -> 
 
 
 def test_common_subplans_are_recorded_too(tmp_path: Path) -> None:
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY one AS {PAIRS.format('x.v')}")
         w.sql(f"CREATE QUERY two AS {PAIRS.format('y.v')}")
@@ -67,7 +68,7 @@ def test_common_subplans_are_recorded_too(tmp_path: Path) -> None:
         found = recorded(w, "one")
         assert Shared("⋈", 1) in found.parts
         assert found == recorded(w, "two")
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY one AS {PAIRS.format('x.v')}")
         w.sql(f"CREATE QUERY two AS {PAIRS.format('y.v')}")
@@ -75,7 +76,7 @@ def test_common_subplans_are_recorded_too(tmp_path: Path) -> None:
 
 
 def test_sharing_is_no_part_of_what_a_state_is_recognised_by(tmp_path: Path) -> None:
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         w.sql(f"CREATE QUERY one AS {TOPS.format(20)}")
         w.push((1, 5, 1))
@@ -102,7 +103,7 @@ SCRIPT = {
 def test_a_script_is_explained_as_its_queries_will_run(tmp_path: Path) -> None:
     queries = [f"CREATE QUERY {name} AS {text}" for name, text in SCRIPT.items()]
     told = {each.name: each for each in explain_script(";\n".join([STREAM, *queries]), Catalog())}
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(STREAM)
         for each in queries:
             w.sql(each)
@@ -116,7 +117,7 @@ def test_a_script_is_explained_as_its_queries_will_run(tmp_path: Path) -> None:
 def test_a_query_by_itself_is_explained_as_it_will_run(tmp_path: Path) -> None:
     text = f"CREATE QUERY one AS {TOPS.format(20)}"
     (told,) = explain_script(f"{STREAM}; {text}", Catalog())
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql(f"{STREAM}; {text}")
         w.push((1, 5, 1))
         found = w.queries["one"].explain()
@@ -135,7 +136,7 @@ def test_the_manifest_has_where_shedding_drops_and_explain_prints_it(tmp_path: P
         "panes": "SELECT k, SUM(v) AS v FROM s [RANGE 20 SLIDE 10] GROUP BY k",
         "workers": "SELECT k, MEDIAN(v) AS v FROM s [RANGE 20 SLIDE 10] GROUP BY k",
     }
-    with Driven(tmp_path) as w:
+    with Life(tmp_path) as w:
         w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED SHEDDABLE")
         w.sql("CREATE STREAM whole (k BIGINT, v BIGINT, t BIGINT) WATTR t ORDERED")
         w.sql("CREATE QUERY all_of_it AS SELECT SUM(v) AS v FROM whole [RANGE 20 SLIDE 10]")

@@ -6,7 +6,8 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.engine.driven import STREAM, Driven
+from tests.support.history import STREAM
+from tests.support.life import Life
 
 import windrow as wr
 from windrow import functions as fn
@@ -196,7 +197,7 @@ def test_what_is_wrong_with_a_frame(wrong: object, message: str) -> None:
 
 
 def test_a_frame_is_registered_asked_and_explained(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql(f"{STREAM} KEEP 100")
         sums = w.from_("s").range(10, slide=10).group_by("k").agg(total=fn.sum_("v"))
         query = sums.query("sums")

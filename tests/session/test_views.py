@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from tests.engine.driven import STREAM, Driven
+from tests.support.history import STREAM
+from tests.support.life import Life
 
 from windrow.engine import display
 from windrow.errors import QueryError
@@ -25,8 +26,8 @@ NOTEBOOK = Path(__file__).parents[2] / "examples" / "first_steps.ipynb"
 
 
 @pytest.fixture
-def w(tmp_path: Path) -> Iterator[Driven]:
-    with Driven(tmp_path / "state") as driven:
+def w(tmp_path: Path) -> Iterator[Life]:
+    with Life(tmp_path / "state") as driven:
         driven.sql(STREAM)
         driven.sql("CREATE TABLE names (k BIGINT, v STRING) NRR")
         driven.query("sums", SUMS)
@@ -34,7 +35,7 @@ def w(tmp_path: Path) -> Iterator[Driven]:
         yield driven
 
 
-def test_a_query_is_known_by_the_words_of_pyspark(w: Driven) -> None:
+def test_a_query_is_known_by_the_words_of_pyspark(w: Life) -> None:
     query = w.queries["sums"]
     assert query.is_active
     assert query.exception is None
@@ -45,7 +46,7 @@ def test_a_query_is_known_by_the_words_of_pyspark(w: Driven) -> None:
     assert query.to_polars()["n"].to_list() == [1, 1]
 
 
-def test_a_stopped_query_takes_no_more_rows_and_keeps_its_answers(w: Driven) -> None:
+def test_a_stopped_query_takes_no_more_rows_and_keeps_its_answers(w: Life) -> None:
     query = w.queries["sums"]
     query.stop()
     query.stop()
@@ -57,7 +58,7 @@ def test_a_stopped_query_takes_no_more_rows_and_keeps_its_answers(w: Driven) -> 
     assert "<td>20</td>" in query._repr_html_()
 
 
-def test_a_query_that_failed_says_why(w: Driven) -> None:
+def test_a_query_that_failed_says_why(w: Life) -> None:
     query = w.query("bad", "SELECT CAST(CAST(v AS STRING) || 'x' AS BIGINT) AS b FROM s [NOW]")
     w.push((1, 1, 40), (1, 1, 60))
     assert not query.is_active
@@ -66,7 +67,7 @@ def test_a_query_that_failed_says_why(w: Driven) -> None:
 
 
 def test_a_time_is_shown_as_one(tmp_path: Path) -> None:
-    with Driven(tmp_path / "state") as w:
+    with Life(tmp_path / "state") as w:
         w.sql("CREATE STREAM s (k BIGINT, v BIGINT, t TIMESTAMP) WATTR t SLACK 1 SECOND")
         query = w.query("q", "SELECT COUNT(*) AS n FROM s [RANGE 5 SECONDS SLIDE 5 SECONDS]")
         assert query.watermark is None
@@ -75,7 +76,7 @@ def test_a_time_is_shown_as_one(tmp_path: Path) -> None:
         assert w.streams["s"].watermark == query.watermark
 
 
-def test_html_of_everything_is_escaped(w: Driven) -> None:
+def test_html_of_everything_is_escaped(w: Life) -> None:
     w.update("names", insert=[(1, "<script>alert(1)</script>")])
     shown = [w.queries["sums"], w.streams["s"], w.tables["names"], w.queries, w.streams, w.tables]
     html = [each._repr_html_() for each in (*shown, w.queries["sums"].explain())]
@@ -92,7 +93,7 @@ def test_long_tables_show_their_last_rows() -> None:
     assert "<td>99</td>" in html
 
 
-def test_a_chart_has_a_line_for_each_group(w: Driven) -> None:
+def test_a_chart_has_a_line_for_each_group(w: Life) -> None:
     pytest.importorskip("matplotlib").use("agg")
     axes = w.queries["sums"].plot("total", by="k")
     assert {line.get_label() for line in axes.lines} == {"1", "2"}
@@ -116,7 +117,7 @@ def test_times_below_a_chart_do_not_run_into_each_other() -> None:
     assert all(left.x1 < right.x0 for left, right in pairwise(places))
 
 
-def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, w: Driven) -> None:
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, w: Life) -> None:
     def missing(name: str) -> Any:
         raise ImportError(name)
 
@@ -128,7 +129,7 @@ def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, w: Driv
         assert told.value.hint.endswith("pip install 'windrow[notebook]'")
 
 
-def test_a_live_view_is_drawn_anew_when_answers_come(monkeypatch: pytest.MonkeyPatch, w: Driven) -> None:
+def test_a_live_view_is_drawn_anew_when_answers_come(monkeypatch: pytest.MonkeyPatch, w: Life) -> None:
     drawn: list[str] = []
 
     class Notebook:
@@ -169,7 +170,7 @@ def shell() -> Iterator[Any]:
 
 
 def test_a_cell_of_sql_runs_on_the_engine_of_the_notebook(
-    shell: Any, w: Driven, capsys: pytest.CaptureFixture[str]
+    shell: Any, w: Life, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.user_ns["w"] = w
     shell.run_line_magic("load_ext", "windrow")

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.spark.cluster import Cluster, Driver, python_without_windrow, wheel_as_zip
+from tests.support.history import rows_in
 from tests.support.oracle import oracle
 from tests.support.patience import PATIENCE
 
@@ -54,7 +55,7 @@ QUERIES = {
 }
 
 
-class World:
+class Inputs:
     """Two streams in files, a batch each, a table, a script, and what is to come out."""
 
     def __init__(self, folder: Path, batches: int, queries: dict[str, str]) -> None:
@@ -93,12 +94,11 @@ class World:
         """What the oracle says."""
         streams = dict.fromkeys(self.rows, (COLUMNS, OPTIONS))
         batches = [(stream, rows) for stream, taken in self.rows.items() for rows in taken]
-        return oracle(self.queries[name], streams, batches, tables={"names": (TABLE, NAMES)})
+        return oracle(self.queries[name], [("names", None, NAMES, []), *batches], streams, {"names": TABLE})
 
     def found(self, name: str) -> Counter[Any]:
         """What the sink has."""
-        files = (self.folder / "out").glob(f"{name}-*.parquet")
-        return Counter(tuple(row.values()) for path in files for row in pq.read_table(path).to_pylist())
+        return rows_in(self.folder / "out", f"{name}-*.parquet")
 
     def check(self) -> None:
         """Each answer of the oracle is in the sink, and once."""
@@ -119,7 +119,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 def test_executors_a_worker_and_the_driver_die_and_nothing_is_lost_or_doubled(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    world = World(tmp_path, 8, QUERIES)
+    inputs = Inputs(tmp_path, 8, QUERIES)
     driver = Driver.start(cluster.url, tmp_path)
     try:
         driver.wait_for(3)
@@ -138,15 +138,15 @@ def test_executors_a_worker_and_the_driver_die_and_nothing_is_lost_or_doubled(
         tell.info("commit %s: the end", driver.commits)
     finally:
         driver.kill()
-    world.check()
-    tell.info("as the oracle has them: %s", {name: world.found(name).total() for name in QUERIES})
+    inputs.check()
+    tell.info("as the oracle has them: %s", {name: inputs.found(name).total() for name in QUERIES})
 
 
 def test_of_two_attempts_of_a_task_one_is_committed(tmp_path: Path) -> None:
     """Every first task writes its files and waits until Spark has made another attempt, which wins. Several
     stages run at once, and their first tasks must leave room for others.
     """
-    world = World(tmp_path, 2, {name: QUERIES[name] for name in ("panes", "joined", "nested")})
+    inputs = Inputs(tmp_path, 2, {name: QUERIES[name] for name in ("panes", "joined", "nested")})
     (tmp_path / "attempts").mkdir()
     (tmp_path / "cluster").mkdir()
     tasks = 4
@@ -170,11 +170,11 @@ def test_of_two_attempts_of_a_task_one_is_committed(tmp_path: Path) -> None:
     second = list((tmp_path / "attempts").glob("*-0.1"))
     tell.info("%s tasks were made twice", len(second))
     assert second
-    world.check()
+    inputs.check()
 
 
 def test_workers_without_windrow_are_refused_until_it_is_shipped(cluster: Cluster, tmp_path: Path) -> None:
-    world = World(tmp_path, 2, {"panes": QUERIES["panes"]})
+    inputs = Inputs(tmp_path, 2, {"panes": QUERIES["panes"]})
     conf = {"spark.pyspark.python": str(python_without_windrow(tmp_path))}
     driver = Driver.start(cluster.url, tmp_path, conf)
     assert driver.process.wait(PATIENCE) == 3, driver.log
@@ -185,4 +185,4 @@ def test_workers_without_windrow_are_refused_until_it_is_shipped(cluster: Cluste
         cluster.url, tmp_path, {**conf, "spark.submit.pyFiles": str(wheel_as_zip(tmp_path))}
     )
     assert driver.process.wait(PATIENCE) == 0, driver.log
-    world.check()
+    inputs.check()

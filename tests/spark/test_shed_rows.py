@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark import TaskContext
-from tests.engine.driven import Driven
-from tests.engine.world import COLUMNS, oracle, rows_of, table_of
+from tests.support.history import COLUMNS, rows_of, table_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 
 from windrow.engine.engine import Arrival
 from windrow.errors import DataError
@@ -180,7 +181,7 @@ POLICIES = ["SLACK 3", "ORDERED", "SLACK 2 ROWS", "ORDERED PER k", "SLACK 3 LATE
 def test_engines_tell_the_same(spark: SparkSession, tmp_path: Path, policy: str):
     """One on Spark, and one that drops every row in Python."""
     script = disordered(len(policy), 9)
-    w, here = Windrow(spark, tmp_path / "spark"), Driven(tmp_path / "here")
+    w, here = Windrow(spark, tmp_path / "spark"), Life(tmp_path / "here")
     for each in (w, here):
         engine: Any = each._engine
         engine.shedding, engine.now = replace(engine.shedding, seed=5), lambda: 0
@@ -220,7 +221,7 @@ def test_archives_have_needless_rows_too(spark: SparkSession, tmp_path: Path):
 def test_both_streams_of_a_join(spark: SparkSession, tmp_path: Path):
     """In one job, each with rows that are dropped."""
     scripts = {"s": disordered(3), "r": disordered(4)}
-    with Windrow(spark, tmp_path) as w, Driven(tmp_path / "here") as here:
+    with Windrow(spark, tmp_path) as w, Life(tmp_path / "here") as here:
         for each in (w, here):
             engine: Any = each._engine
             engine.shedding, engine.now = replace(engine.shedding, seed=5), lambda: 0
@@ -254,7 +255,7 @@ def test_answers_are_the_oracles(spark: SparkSession, tmp_path: Path):
         engine.epoch(seals=["s"])
         gaps = w.queries["median"].gaps.to_pylist()
         lost = {end for gap in gaps for end in range(gap["first"], gap["last"] + 1, 10)}
-        exact = oracle(MEDIAN, script, options)
+        exact = oracle(MEDIAN, script, {"s": (COLUMNS, options)})
         assert lost
         assert Counter(rows_of(w.queries["median"].results())) == Counter(
             row for row in exact.elements() if row[0] not in lost
@@ -293,7 +294,7 @@ def test_rows_of_a_source_are_dropped_too(spark: SparkSession, tmp_path: Path):
         assert progress.accepted == 270
         assert progress.shed
         lost = {end for gap in gaps for end in range(gap["first"], gap["last"] + 1, 10)}
-        exact = oracle(MEDIAN, script, "WATTR t ORDERED")
+        exact = oracle(MEDIAN, script, {"s": (COLUMNS, "WATTR t ORDERED")})
         assert Counter(rows_of(w.queries["median"].results())) == Counter(
             row for row in exact.elements() if row[0] not in lost
         )

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.engine.world import COLUMNS, oracle, rows_of, table_of
+from tests.support.history import COLUMNS, rows_of, table_of
+from tests.support.oracle import oracle
 from tests.support.patience import wait_until
 
 from windrow.engine.engine import Arrival
@@ -46,7 +47,7 @@ def test_only_whole_windows_are_missing(
         for name, text in queries.items():
             gaps = w.queries[name].gaps.to_pylist()
             lost = {end for gap in gaps for end in range(gap["first"], gap["last"] + 1, 10)}
-            exact = oracle(text, BATCHES, OPTIONS)
+            exact = oracle(text, BATCHES, {"s": (COLUMNS, OPTIONS)})
             assert lost
             assert Counter(rows_of(w.queries[name].results())) == Counter(
                 row for row in exact.elements() if row[0] not in lost
