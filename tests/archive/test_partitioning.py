@@ -40,7 +40,7 @@ def variance(cut: Partitioning, span: int, now: int, rate: list[int] | None = No
 
 @pytest.mark.parametrize("side", [2, 3, 4, 5])
 @pytest.mark.parametrize("times", [2, 3, 4, 6])
-def test_theorem_4_1(side: int, times: int) -> None:
+def test_round_robin_varies_less_than_chronological_by_theorem_4_1(side: int, times: int) -> None:
     """By turns, sizes vary less than one piece after the other, averaged over all updates of a cycle.
 
     The lemmas of Appendix A print other variances. That of the chronological index holds for n = 4 only, as

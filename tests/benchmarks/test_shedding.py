@@ -106,7 +106,7 @@ def test_a_slide_of_ten_bears_what_max_gap_allows() -> None:
 
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_a_run(tmp_path: Path) -> None:
+def test_nested_windows_are_shed_at_lower_rates_than_rows(tmp_path: Path) -> None:
     options = Options(
         cycles=8,
         excess=(50,),

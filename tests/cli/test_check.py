@@ -83,7 +83,9 @@ def test_columns_that_a_generator_does_not_give_are_refused(
     assert f"{script}:1:" in err
 
 
-def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_point_into_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     stdin(monkeypatch, b"SELECT 1 FROM nothing [NOW]")
     code, out, err = run(capsys, "check", "-")
     assert (code, out) == (1, "")

@@ -44,17 +44,17 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frame, "app", frame.build([fail, succeed]))
 
 
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "--help")
     assert code == 0
     assert "standing queries" in out
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version") == (0, f"windrow {version('windrow')}\n", "")
 
 
-def test_as_a_module() -> None:
+def test_the_package_runs_as_a_module() -> None:
     answer = subprocess.run(
         [sys.executable, "-m", "windrow", "--version"], capture_output=True, text=True, check=True
     )

@@ -35,7 +35,7 @@ def test_bad_usage_is_2(arguments: list[str], capsys: pytest.CaptureFixture[str]
     assert "Usage: windrow demo" in err
 
 
-def test_the_summary() -> None:
+def test_the_summary_counts_rows_answers_and_commits() -> None:
     stream = StreamNow("s", 12_345, 2000.4, 2, 0, 0)
     shown = RunSnapshot(9, (stream,), (QueryNow("a", "running", 3), QueryNow("b", "running", 4)))
     assert summary(shown, 30.2) == ("12 345 rows in, 7 answers out, 2 late rows, 9 commits in 30 s")

@@ -38,7 +38,7 @@ def test_the_examples_are_explained(file: Path, form: str, capsys: pytest.Captur
     assert out.count(marks[form]) == queries
 
 
-def test_one_query(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_query_is_explained_with_its_method_and_clock(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "-e", DISTINCT, "--stream", BIDS)
     assert (code, err) == (0, "")
     assert out.startswith("emit '+' and '-' · WK\n└─ δ DISTINCT\n")
@@ -52,7 +52,7 @@ def test_rates_make_estimates(capsys: pytest.CaptureFixture[str]) -> None:
     assert "about" not in run(capsys, "-e", query, "--stream", BIDS)[1]
 
 
-def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_is_explained_with_its_kind(capsys: pytest.CaptureFixture[str]) -> None:
     query = "SELECT name FROM bids [NOW] b JOIN items i ON b.item = i.item"
     table = "items(item BIGINT, name STRING, KEY (item)) NRR"
     code, out, _ = run(capsys, "-e", query, "--stream", BIDS, "--table", table)
@@ -69,7 +69,9 @@ def test_explain_statements_and_several_queries(capsys: pytest.CaptureFixture[st
     assert found[1]["sink"]["guarantee"].startswith("at least once")
 
 
-def test_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_is_read_from_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = f"CREATE STREAM {BIDS}; {DISTINCT}"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
     code, out, _ = run(capsys, "-")

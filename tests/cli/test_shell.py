@@ -63,13 +63,15 @@ def test_mistakes_are_shown_and_the_shell_goes_on(
         (".stop", "error[not-running]: nothing is running\n  = run the queries with .start\n"),
     ],
 )
-def test_bad_commands(
+def test_a_command_that_is_wrong_says_how_it_is_used(
     command: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert typed(monkeypatch, capsys, command) == (0, "", message)
 
 
-def test_help_and_explain(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_list_explain_and_quit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, out, err = typed(monkeypatch, capsys, ".help\n" + STREAM + QUERY + ".explain Q\n.quit\n.tables\n")
     assert (code, err) == (0, "")
     assert ".watch NAME" in out

@@ -174,14 +174,16 @@ def _pages(*, with_engine: bool) -> list[Any]:
 
 
 @pytest.mark.parametrize("page", _pages(with_engine=False))
-def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _run(page, tmp_path, monkeypatch)
 
 
 @pytest.mark.part(5)
 @pytest.mark.jvm
 @pytest.mark.parametrize("page", _pages(with_engine=True))
-def test_page_on_spark(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_a_page_runs_on_spark(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _run(page, tmp_path, monkeypatch)
 
 

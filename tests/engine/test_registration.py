@@ -133,7 +133,9 @@ def printed(plan: Emit) -> str | None:
 @settings(max_examples=60)
 @pytest.mark.deep
 @given(text=plans().map(printed).filter(bool), tail=st.sampled_from(["", *TAILS]))
-def test_random_plans(streams: Both, text: str, tail: str) -> None:
+def test_texts_of_random_plans_are_checked_as_they_would_be_registered(
+    streams: Both, text: str, tail: str
+) -> None:
     streams.passes(f"{text}{tail}")
 
 

@@ -72,7 +72,7 @@ seeds = st.integers(0, 1 << 16)
 @pytest.mark.thorough
 @given(plan=any_plans, script=st.one_of(scripts(), cuts()), seed=seeds)
 @settings(max_examples=30)
-def test_random_plans(plan: Emit, script: list[Step], seed: int) -> None:
+def test_states_of_random_plans_are_routed_anew(plan: Emit, script: list[Step], seed: int) -> None:
     assert_rescaled_agrees(plan, script, seed)
 
 
@@ -113,7 +113,7 @@ some_rows = st.tuples(st.sampled_from([None, 0, 1, 2, 3, 4, 5]), st.integers(0, 
     seed=seeds,
 )
 @settings(max_examples=8)
-def test_panes(text: str, slide: int, slides: int, batches: list[Any], seed: int) -> None:
+def test_panes_are_routed_anew(text: str, slide: int, slides: int, batches: list[Any], seed: int) -> None:
     script: list[Any] = []
     now = 0
     for later, rows in batches:
@@ -139,7 +139,7 @@ STAYING = [
 
 @pytest.mark.part(5)
 @pytest.mark.parametrize("text", STAYING)
-def test_results_that_stay(text: str) -> None:
+def test_results_that_stay_are_routed_anew(text: str) -> None:
     """Keys are strings: what tells rows apart is not all numbers."""
     columns = "k STRING, v BIGINT"
     streams = dict.fromkeys("rs", (f"{columns}, t BIGINT", "WATTR t SLACK 2"))
@@ -165,7 +165,7 @@ def test_results_that_stay(text: str) -> None:
 
 @pytest.mark.part(8)
 @pytest.mark.parametrize("seed", range(16))
-def test_any_queries_at_once(tmp_path: Path, seed: int) -> None:
+def test_what_queries_share_is_routed_anew(tmp_path: Path, seed: int) -> None:
     """Common subplans, shared state, and what one query leaves behind, over other shards in every life."""
     random, shards = Random(seed), Random(seed)
 
@@ -253,7 +253,9 @@ def test_a_start_with_another_number(tmp_path: Path) -> None:
         assert sorted(found[name]) == as_rows(oracle(text)), name
 
 
-def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_changes_the_number_of_shards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     world = World(tmp_path, FEW)
     begun(world, 3)
     state = str(world.state)

@@ -303,7 +303,7 @@ def test_what_was_combined_is_taken_along_when_it_grows_too_large(
 
 @pytest.mark.thorough
 @pytest.mark.slow
-def test_fifty_queries(tmp_path: Path) -> None:
+def test_fifty_queries_answer_as_each_would_by_itself(tmp_path: Path) -> None:
     found = live(tmp_path / "state", 50, 50)
     assert found.shared > 20
     assert found.answers > 1000

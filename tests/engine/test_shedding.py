@@ -107,7 +107,7 @@ QUERIES = {
 @pytest.mark.parametrize(
     ("name", "p"), [*((name, 1.0) for name in QUERIES), ("tumbling", 0.0), ("sliding", 0.5)]
 )
-def test_one_query(tmp_path: Path, name: str, p: float):
+def test_a_query_that_is_shed_answers_exactly_outside_of_its_gaps(tmp_path: Path, name: str, p: float):
     queries, script = {name: QUERIES[name]}, batches(1, count=12)
     w = connected(tmp_path, queries, p)
     for batch in script:
@@ -173,7 +173,9 @@ def test_any_levels_lose_what_nobody_needs(
     st.integers(0, 99),
 )
 @settings(max_examples=6, deadline=None)
-def test_many_queries(tmp_path_factory: Any, chosen: dict[str, bool], p: float, seed: int):
+def test_many_queries_are_shed_only_if_all_agree(
+    tmp_path_factory: Any, chosen: dict[str, bool], p: float, seed: int
+):
     queries = {
         name: (QUERIES[name][0], QUERIES[name][1] if agrees else None) for name, agrees in chosen.items()
     }

@@ -153,7 +153,7 @@ def test_promises_about_sources_make_their_groups_final(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", SPECS)
-def test_relations(kind: str) -> None:
+def test_the_relation_at_any_instant_is_that_of_the_oracle(kind: str) -> None:
     emit = grouped(SLACK, SPECS[kind], [Measured("count", ()), Measured("max", ("s",))], "k")
     kernels, oracle = KernelExecutor(emit), ReferenceExecutor(emit)
     for executor in (kernels, oracle):

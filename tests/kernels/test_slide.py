@@ -101,7 +101,9 @@ def anew(combiner: Combiner, shape: SlideShape, ids: Any, panes: Any, lanes: Lan
 @pytest.mark.parametrize("name", COMBINERS)
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("long", [0, 2, 64])
-def test_scans_of_runs(name: str, backwards: bool, long: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scan_of_runs_combines_each_by_itself(
+    name: str, backwards: bool, long: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever counts as a long run."""
     monkeypatch.setattr("windrow.kernels.columnar.combiners.LONG", long)
     combiner, lanes = COMBINERS[name], lanes_of(name, [1.0, 4.0, -2.0, 0.5, 0.5, 4.0])

@@ -22,7 +22,7 @@ def read(text: str) -> CreateArchive:
     return read_create_archive(cursor)
 
 
-def test_all_of_it() -> None:
+def test_create_archive_is_read_with_all_its_clauses() -> None:
     found = read("CREATE ARCHIVE past ON top_bids KEY item PARTITIONS 3 x 5 REBUILD KEEP 7 DAYS")
     assert (found.name, found.source, found.key) == ("past", "top_bids", "item")
     assert (found.layout, found.keep) == (SaidOfLayout((3, 5), rebuild=True), Quantity(7, "DAYS"))

@@ -35,7 +35,7 @@ from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Punctuate
         ("WATTR ts PUNCTUATED BY mark PER host", Punctuated(per=True)),
     ],
 )
-def test_progress_policies(options: str, policy: object) -> None:
+def test_options_of_a_stream_make_its_policy(options: str, policy: object) -> None:
     stream = declare_stream("s", "host STRING, mark DATE, ts TIMESTAMP", options or "WATTR ts")
     assert stream.progress.policy == policy
     assert stream.progress.per in (None, "host")

@@ -104,7 +104,7 @@ def _understood(parse: Parser, text: str) -> object:
 
 
 @given(_PARSERS, _SOUP)
-def test_soups_of_words(parse: Parser, text: str) -> None:
+def test_any_words_in_a_row_are_read_or_refused(parse: Parser, text: str) -> None:
     _understood(parse, text)
 
 

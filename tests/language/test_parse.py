@@ -59,7 +59,7 @@ _QUERIES = {
 
 
 @pytest.mark.parametrize(("text", "meaning"), _QUERIES.items())
-def test_queries(text: str, meaning: str) -> None:
+def test_a_query_is_read_as_this_tree(text: str, meaning: str) -> None:
     assert shown(parse_query(text)) == meaning
 
 
@@ -132,7 +132,7 @@ _EXPRESSIONS = {
 
 
 @pytest.mark.parametrize(("text", "meaning"), _EXPRESSIONS.items())
-def test_expressions(text: str, meaning: str) -> None:
+def test_an_expression_is_read_as_this_tree(text: str, meaning: str) -> None:
     assert shown(parse_expression(text)) == meaning
 
 
@@ -202,7 +202,7 @@ def test_a_bracket_belongs_to_what_it_follows(text: str, meaning: str) -> None:
         ("SELECT istream, rstream FROM t", StreamWord.AUTO),
     ],
 )
-def test_stream_words(text: str, word: StreamWord) -> None:
+def test_the_word_before_the_columns_is_read(text: str, word: StreamWord) -> None:
     query = select(parse_query(text))
     assert query.word is word
     assert query.distinct is ("DISTINCT" in text)

@@ -102,7 +102,9 @@ def test_no_options_are_options_too() -> None:
         ("(key INT) RELATION", (), "RELATION", None),
     ],
 )
-def test_tables(text: str, key: tuple[str, ...], kind: str, source: str | None) -> None:
+def test_create_table_is_read_with_key_kind_and_source(
+    text: str, key: tuple[str, ...], kind: str, source: str | None
+) -> None:
     table = _one(f"CREATE TABLE items {text}")
     assert isinstance(table, CreateTable)
     assert (table.name, table.key, table.kind, table.source) == ("items", key, kind, source)

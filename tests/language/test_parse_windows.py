@@ -98,7 +98,7 @@ _WINDOWS = {
 
 
 @pytest.mark.parametrize(("bracket", "clause"), _WINDOWS.items())
-def test_windows(bracket: str, clause: WindowClause) -> None:
+def test_a_window_is_read_with_range_slide_and_attribute(bracket: str, clause: WindowClause) -> None:
     assert _window(bracket).clause == clause
 
 
@@ -128,7 +128,7 @@ def test_windows(bracket: str, clause: WindowClause) -> None:
         ("LIFETIME greatest(a, b) SECONDS WATTR ts INTERNAL", "(greatest a b)", _SECOND),
     ],
 )
-def test_lifetimes(bracket: str, value: str, scale: int) -> None:
+def test_a_lifetime_is_read_with_its_unit(bracket: str, value: str, scale: int) -> None:
     window = _window(bracket)
     assert window.lifetime is not None
     assert (shown(window.lifetime), window.clause.lifetime_scale) == (value, scale)

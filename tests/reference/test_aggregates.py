@@ -50,13 +50,13 @@ def column(*values: Any) -> list[tuple[Any, ...]]:
         ("sum", (), t.INT, [None], None),
     ],
 )
-def test_value(
+def test_an_aggregate_of_values_is_this(
     name: str, params: tuple[Any, ...], kind: t.DataType, values: list[Any], expected: Any
 ) -> None:
     assert repr(evaluate(name, params, False, column(*values), (kind,))) == repr(expected)
 
 
-def test_distinct_rows() -> None:
+def test_distinct_counts_equal_rows_once() -> None:
     pairs: list[tuple[Any, ...]] = [(1, "a"), (1, "a"), (1, None), (2, "a")]
     assert evaluate("count", (), True, pairs, (t.INT, t.STRING)) == 2
     assert evaluate("count", (), False, pairs, (t.INT, t.STRING)) == 3
@@ -73,7 +73,7 @@ def test_sums_of_doubles_are_rounded_once() -> None:
     assert evaluate("sum", (), False, column(1e308, 1e308), (t.DOUBLE,)) == math.inf
 
 
-def test_overflow() -> None:
+def test_a_sum_that_its_type_cannot_hold_is_an_error() -> None:
     most = (1 << 63) - 1
     with pytest.raises(DataError):
         evaluate("sum", (), False, column(most, 1), (t.BIGINT,))

@@ -120,15 +120,15 @@ class TestExpiry:
 class TestUnboundedStreams:
     """Golab, section 2.2.1: five operators over unbounded streams."""
 
-    def test_selection(self) -> None:
+    def test_a_selection_appends_what_passes(self) -> None:
         changes = run("SELECT k FROM s WHERE k <> 'b'", s=[("a", 0), ("b", 1), ("c", 2)])
         assert changes == [plus(0, "a"), plus(2, "c")]
 
-    def test_join(self) -> None:
+    def test_a_join_appends_its_results(self) -> None:
         query = "SELECT a.t, b.t FROM a, b WHERE a.k = b.k"
         assert run(query, a=[("x", 0), ("x", 2)], b=[("y", 1), ("x", 3)]) == [plus(3, 0, 3), plus(3, 2, 3)]
 
-    def test_distinct(self) -> None:
+    def test_distinct_appends_new_values_only(self) -> None:
         changes = run("SELECT DISTINCT k FROM s", s=[("a", 0), ("b", 1), ("b", 2)])
         assert changes == [plus(0, "a"), plus(1, "b")]
 
@@ -156,10 +156,10 @@ class TestFourKindsOfAggregateWindows:
         harness.finish()
         return [(change.op, change.row[0], change.at) for change in harness.take()]
 
-    def test_internal_sliding(self) -> None:
+    def test_a_sliding_sum_within_retracts_nothing(self) -> None:
         assert self.sums("ROWS 2 INTERNAL") == [("+", 5, 1), ("+", 6, 2), ("+", 3, 3), ("+", 6, 4)]
 
-    def test_external_sliding(self) -> None:
+    def test_a_sliding_sum_retracts_what_it_told(self) -> None:
         assert self.sums("ROWS 2") == [
             ("+", 5, 1),
             ("+", 6, 2),
@@ -170,10 +170,10 @@ class TestFourKindsOfAggregateWindows:
             ("-", 3, 4),
         ]
 
-    def test_internal_unbounded(self) -> None:
+    def test_a_sum_of_all_rows_within_retracts_nothing(self) -> None:
         assert self.sums("UNBOUNDED INTERNAL") == [("+", 5, 1), ("+", 6, 2), ("+", 8, 3), ("+", 12, 4)]
 
-    def test_external_unbounded(self) -> None:
+    def test_a_sum_of_all_rows_retracts_what_it_told(self) -> None:
         assert self.sums("UNBOUNDED") == [
             ("+", 5, 1),
             ("+", 6, 2),
@@ -197,7 +197,7 @@ class TestPeriodicEvaluation:
     def test_lost_without_restore(self) -> None:
         assert self.changes("RSTREAM") == [plus(10, "y")]
 
-    def test_kept_with_restore(self) -> None:
+    def test_with_restore_rows_that_come_back_are_no_news(self) -> None:
         assert self.changes("ISTREAM_RESTORE") == [plus(5, "x"), plus(10, "y")]
         assert self.changes("RSTREAM_RESTORE") == [plus(5, "x"), plus(10, "y")]
 

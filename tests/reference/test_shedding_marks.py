@@ -139,7 +139,7 @@ def test_the_tuples_that_windrow_keeps_are_enough(pipe: Pipeline):
     assert all(found.get(b) == wanted.get(b) for b in pipe.complete if pipe.kept(b))
 
 
-def test_the_papers_example():
+def test_the_papers_example_keeps_the_rows_of_one_answer():
     """A1(3, 2) and A2(3, 3): the answer of time 1 is made of the tuples in [1, 6)."""
     pipe = Pipeline((Windows(3, 2), Windows(3, 3)), frozenset(range(1, 99)), filtered=False)
     marked = mark(STREAM, Windows(5, 3), lambda number: number in pipe.dropped)

@@ -108,7 +108,7 @@ def test_nested_under_a_window_each_branch_has_its_own_instants(executor: str) -
         ("SELECT RSTREAM(k) FROM t [NOW] UNION ALL SELECT DSTREAM(k) FROM u [NOW]", ["RSTREAM", "DSTREAM"]),
     ],
 )
-def test_unions_of_streams(text: str, words: list[str]) -> None:
+def test_a_union_of_streams_keeps_the_words_of_its_branches(text: str, words: list[str]) -> None:
     plan = compile_query(text, declared(STREAMS, {}))
     assert [branch.word.value for branch in plan.branches] == words
     assert not plan.emits_deletions

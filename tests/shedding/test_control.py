@@ -74,7 +74,7 @@ def test_the_model_predicts_the_p_that_is_seen(times: float):
     assert median(epoch.p for epoch in live.epochs if epoch.begin > 60) == pytest.approx(predicted, abs=0.1)
 
 
-def test_a_ramp_is_followed():
+def test_the_more_load_comes_the_more_is_shed():
     live = Live(lambda t: 20 * t, noise=0.1).run(200)
     assert live.lost(4, 20) == 0.0
     assert max(live.latencies(0, 200)) < 15
@@ -244,7 +244,7 @@ def test_rows_that_wait_after_a_long_epoch_count_as_load():
     assert monitor.outlook(1.0, 1.0, 0.0).next(0.0) > 1.5 * monitor.load(1.0)
 
 
-def test_costs_of_operators():
+def test_an_operator_costs_its_seconds_by_its_rows():
     work = OperatorWork(seconds=2.0, rows_in=100, rows_out=25)
     assert (work.cost, work.selectivity) == (0.02, 0.25)
     assert (OperatorWork().cost, OperatorWork().selectivity) == (0.0, 0.0)

@@ -124,7 +124,7 @@ intervals = st.lists(st.integers(0, 60), unique=True, max_size=12).map(
 
 
 @given(intervals, intervals)
-def test_overlap(left: list[DropRange], right: list[DropRange]):
+def test_overlap_is_what_both_ranges_hold(left: list[DropRange], right: list[DropRange]):
     both = overlap(left, right)
     inside = {t for t in range(61) if any(t in i for i in left) and any(t in i for i in right)}
     assert {t for t in range(61) if any(t in i for i in both)} == inside

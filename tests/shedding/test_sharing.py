@@ -40,7 +40,7 @@ MORE_REFUSED = [
 
 
 @pytest.mark.parametrize(("code", "text", "gap"), [(c, t, g) for c, (t, g) in REFUSED.items()])
-def test_refusals(code: str, text: str, gap: int | None):
+def test_a_query_that_cannot_be_shed_is_refused_with_a_reason(code: str, text: str, gap: int | None):
     with pytest.raises(CannotShed) as refusal:
         agree(candidate("q", text, gap))
     assert refusal.value.code == code

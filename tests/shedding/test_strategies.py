@@ -32,7 +32,7 @@ def gap(kept: set[int]) -> int:
     return longest([change.at not in kept for change in EXACT])
 
 
-def test_windows():
+def test_dropped_windows_leave_a_subset_with_bounded_gaps():
     phases = Phases().then(-100, Cycles(0, SLIDE, BATCH), 0.6, seed=2)
     given = [change for change in EXACT if not phases.drops(change.at)]
     assert (Counter(given) <= Counter(EXACT)) is WINDROP.subset
@@ -40,13 +40,13 @@ def test_windows():
     assert 0.2 < len(given) / len(EXACT) < 0.6
 
 
-def test_answers_at_random():
+def test_answers_dropped_at_random_leave_a_subset_with_any_gaps():
     given = at_random(EXACT, 0.6, seed=2)
     assert (Counter(given) <= Counter(EXACT)) is RDROP.subset
     assert (gap({change.at for change in given}) <= BATCH) is RDROP.bounded_gaps
 
 
-def test_rows_at_random():
+def test_rows_dropped_at_random_leave_wrong_answers():
     kept = at_random(ROWS, 0.6, seed=2)
     given = answers(QUERY, {"s": kept})
     assert (given <= Counter(EXACT)) is ROW_DROP.subset

@@ -74,7 +74,7 @@ probability = st.floats(0, 1) | st.just(1.0)
 
 @given(st.lists(nested(depth=3), min_size=1, max_size=3), st.data())
 @settings(max_examples=40, deadline=None)
-def test_nested_and_shared(asked: list[Nested], data: st.DataObject):
+def test_nested_queries_that_share_shedding_answer_subsets(asked: list[Nested], data: st.DataObject):
     gap = st.integers(1, 12) | st.none()
     queries = [candidate(f"q{n}", query.sql, data.draw(gap)) for n, query in enumerate(asked)]
     ps = [data.draw(probability) for _ in queries]

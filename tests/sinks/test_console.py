@@ -36,7 +36,7 @@ def printed_on_a_terminal(
     return re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())  # without the colours
 
 
-def test_lines_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_gets_a_line_of_json_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:
     sink = open_sink("console:", "top")
     for commit in (1, 1, 2):
         sink.deliver(delivery_of(numbers(commit), commit))

@@ -110,7 +110,7 @@ def test_nothing_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_relative_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_place_is_one_of_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     open_sink("files:out/new", "top").deliver(delivery_of(numbers(1), 1))
     assert visible(tmp_path / "out/new") == names((1,))
@@ -195,7 +195,9 @@ def test_a_directory_where_the_file_should_be(tmp_path: Path) -> None:
     ("number", "code"),
     [(errno.ENOSPC, "disk-full"), (errno.EACCES, "permission-denied"), (errno.EIO, "file-system")],
 )
-def test_errors_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: str) -> None:
+def test_after_an_error_of_the_disk_the_rows_are_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: str
+) -> None:
     def fail(descriptor: int) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -220,7 +222,7 @@ def test_no_room_for_the_file(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_permission_denied(tmp_path: Path) -> None:
+def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     assert failure(f"files://{tmp_path}/out", nothing()).code == "permission-denied"
 

@@ -117,7 +117,7 @@ def nobody() -> Iterator[str]:
 
 
 @pytest.mark.thorough
-def test_no_broker(nobody: str) -> None:
+def test_without_a_broker_the_rows_are_kept(nobody: str) -> None:
     sink = open_sink(f"kafka://{nobody}/t?timeout=1", "top")
     for _ in range(2):
         start = time.monotonic()

@@ -85,7 +85,7 @@ def test_files_memory_callbacks_and_the_console(values: list[str | None]) -> Non
 
 @given(ROWS)
 @settings(max_examples=5)
-def test_delta(values: list[str | None]) -> None:
+def test_line_separators_come_through_a_delta_table(values: list[str | None]) -> None:
     """The log of a table holds the least and greatest values of its files, and is read at each commit."""
     table = table_of([*values, *BREAKS])
     with TemporaryDirectory() as folder:
@@ -104,7 +104,7 @@ def broker() -> Iterator[str]:
     cluster.flush(1)
 
 
-def test_kafka(broker: str) -> None:
+def test_line_separators_come_through_kafka(broker: str) -> None:
     table = table_of([*BREAKS, "".join(BREAKS), None])
     sink = open_sink(f"kafka://{broker}/breaks", QUERY)
     sink.deliver(delivery_of(table, 1, QUERY))

@@ -62,7 +62,7 @@ STRANGE = {
 NULLS = {**dict.fromkeys(COMMON), "at": COMMON["at"], "op": "-"}
 
 
-def test_json() -> None:
+def test_every_type_as_a_line_of_json() -> None:
     lines = [json_line(row) for row in json_rows(every_type())]
     assert all("\n" not in line for line in lines)
     assert [json.loads(line) for line in lines] == [COMMON, STRANGE, NULLS]
@@ -75,7 +75,7 @@ def test_what_text_stands_for_is_the_value() -> None:
     assert float(STRANGE["real"]) == table["real"]
 
 
-def test_csv() -> None:
+def test_every_type_as_a_line_of_csv() -> None:
     table = every_type()
     text = "\n".join([csv_header(table.schema), *csv_lines(table)])
     common, strange, nulls = csv.DictReader(io.StringIO(text, newline=""))

@@ -75,12 +75,12 @@ def test_without_java_the_error_names_every_refusal(machine: Path, monkeypatch: 
 @pytest.mark.parametrize(
     "version", [(25,), (25, 0, 0), (25, 0, 2), (25, 0, 2, 1), (16, 0, 1), (1, 8, 0), None]
 )
-def test_refused(version: tuple[int, ...] | None) -> None:
+def test_a_java_that_spark_cannot_use_is_refused(version: tuple[int, ...] | None) -> None:
     assert why_not(version)
 
 
 @pytest.mark.parametrize("version", [(17,), (21, 0, 8), (24,), (25, 0, 3), (25, 1), (26,)])
-def test_accepted(version: tuple[int, ...]) -> None:
+def test_a_java_that_spark_can_use_is_taken(version: tuple[int, ...]) -> None:
     assert why_not(version) is None
 
 

@@ -55,7 +55,7 @@ def reached(folder: Path) -> Reach:
     return reach
 
 
-def test_modules(tmp_path: Path) -> None:
+def test_modules_that_others_import_are_reached(tmp_path: Path) -> None:
     assert reached(tmp_path).modules == {
         "kit",
         "kit.front",
@@ -66,7 +66,7 @@ def test_modules(tmp_path: Path) -> None:
     }
 
 
-def test_names_and_methods(tmp_path: Path) -> None:
+def test_names_and_methods_that_are_named_are_reached(tmp_path: Path) -> None:
     reach = reached(tmp_path)
     assert {f"{module}.{name}" for module, name in reach.names if name} == {
         "kit.__all__",

@@ -59,7 +59,7 @@ def answer(name: str, kind: str, *values: Any, params: tuple[Any, ...] = (), dis
         ("median", "bigint", [], None),
     ],
 )
-def test_value(name: str, kind: str, values: list[Any], expected: Any) -> None:
+def test_an_aggregate_of_values_is_this(name: str, kind: str, values: list[Any], expected: Any) -> None:
     assert repr(answer(name, kind, *values)) == repr(expected)
 
 
@@ -73,7 +73,7 @@ def test_value(name: str, kind: str, values: list[Any], expected: Any) -> None:
         (Decimal("1"), "int", [3, 1, 2], 3.0),
     ],
 )
-def test_quantile(fraction: Any, kind: str, values: list[Any], expected: float) -> None:
+def test_a_quantile_of_values_is_this(fraction: Any, kind: str, values: list[Any], expected: float) -> None:
     assert repr(answer("quantile", kind, *values, params=(fraction,))) == repr(expected)
 
 
@@ -126,7 +126,7 @@ def test_a_huge_value_leaves_nothing_behind() -> None:
         ("count", "string", "BIGINT"),
     ],
 )
-def test_result_type(name: str, given: str, expected: str) -> None:
+def test_the_type_of_an_answer_follows_from_the_argument(name: str, given: str, expected: str) -> None:
     params = {"quantile": (0.5,), "top_k": (3,)}.get(name, ())
     assert repr(make(name, params).result_type((t.parse_type(given),))) == expected
 

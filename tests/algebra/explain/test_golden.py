@@ -19,7 +19,7 @@ LINE = "-" * 40
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_golden(file: Path) -> None:
+def test_a_query_is_explained_as_its_file_says(file: Path) -> None:
     query, _, expected = file.read_text(encoding="utf-8").partition(f"\n{LINE}\n")
     shown = f"{described(plan_query(planned(query)))}\n"
     if os.environ.get("WINDROW_UPDATE_SNAPSHOTS"):

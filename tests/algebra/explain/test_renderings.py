@@ -72,7 +72,7 @@ def test_json_has_these_keys() -> None:
     assert found["sink"]["guarantee"].startswith("exactly once")
 
 
-def test_a_step_in_json() -> None:
+def test_a_step_in_json_has_method_reason_and_state() -> None:
     plan = as_dict(shown(TOP))["plan"]
     grouping = plan["inputs"][0]["inputs"][0]
     assert grouping.pop("inputs")[0]["operator"].startswith("window bids")

@@ -213,7 +213,7 @@ def missing_failures(spark: SparkSession, block: Block, case: Case) -> Iterator[
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_cases(path, parse, spark):
+def test_values_and_failures_are_those_of_spark(path, parse, spark):
     found = []
     for block in read_blocks(path, parse):
         trees = [(text, close, parse(text, block.columns)) for text, close in block.lines]

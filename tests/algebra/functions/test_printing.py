@@ -75,7 +75,7 @@ EXAMPLES = [function.example.split(" -> ")[0] for function in catalogue() if fun
         ("~(a | 1) & 2", "~(a | 1) & 2"),
     ],
 )
-def test_readable(text, expected, parse):
+def test_an_expression_is_written_as_people_would(text, expected, parse):
     assert to_sql(parse(text, COLUMNS), str) == expected
 
 
@@ -107,7 +107,7 @@ def test_readable(text, expected, parse):
         ((1, "x"), struct(n=INT, s=STRING), "named_struct('n', 1, 's', 'x')"),
     ],
 )
-def test_literals(value, kind, expected):
+def test_a_literal_is_written_so_that_spark_reads_it(value, kind, expected):
     assert literal_text(value, kind) == expected
     assert sqlglot.parse_one(expected, read="spark")
 

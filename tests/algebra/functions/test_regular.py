@@ -27,7 +27,7 @@ from windrow.errors import QueryError
         ("", "", True),
     ],
 )
-def test_search(pattern, text, found):
+def test_a_pattern_is_found_or_not(pattern, text, found):
     assert (compile_pattern(pattern).search(text) is not None) is found
 
 
@@ -55,7 +55,7 @@ def test_search(pattern, text, found):
         ("a" * (MAX_PATTERN + 1), "more than 500 characters"),
     ],
 )
-def test_refused(pattern, reason):
+def test_a_pattern_that_spark_reads_otherwise_is_refused(pattern, reason):
     with pytest.raises(QueryError, match=r".*") as caught:
         compile_pattern(pattern)
     assert caught.value.code == "bad-pattern"

@@ -72,7 +72,7 @@ COLUMNS = {
         ("regexp_replace(s, 'a*', 'b')", "bad-pattern", "matches the empty text"),
     ],
 )
-def test_refused(text, code, message, parse):
+def test_what_has_no_type_is_refused_with_a_reason(text, code, message, parse):
     with pytest.raises(QueryError) as caught:
         parse(text, COLUMNS)
     assert caught.value.code == code
@@ -92,7 +92,7 @@ def test_refused(text, code, message, parse):
         (INTERVAL, BIGINT, None),
     ],
 )
-def test_common_type(left, right, expected):
+def test_two_types_have_one_that_holds_both(left, right, expected):
     assert common_type(left, right) == expected
     assert common_type(right, left) == expected
 
@@ -106,7 +106,7 @@ def test_names_are_found_in_any_case():
     assert lookup("MOD") is lookup("%")
 
 
-def test_facts_of_functions():
+def test_functions_tell_what_can_fail_and_what_null_does():
     assert lookup("+").can_fail
     assert lookup("+").try_form == "try_add"
     assert lookup("+").null_propagating

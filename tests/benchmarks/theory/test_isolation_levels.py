@@ -121,7 +121,7 @@ def test_theorems_7_1_and_7_2(history: History) -> None:
 
 
 @given(histories(commits_at_once=True))
-def test_theorem_7_5(history: History) -> None:
+def test_latest_is_commit_order_by_theorem_7_5(history: History) -> None:
     found = levels(history)
     assert (LATEST in found) == (COMMIT_ORDER in found)
 

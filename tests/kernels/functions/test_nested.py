@@ -26,14 +26,14 @@ TESTS = ["=", "<>", "<", "<=", ">", ">=", "<=>", "in", "coalesce"]
     [(array(DOUBLE), ARRAYS), (array(array(BIGINT)), [None, ((1,), None), ()])],
     ids=["array", "array of arrays"],
 )
-def test_arrays(name: str, kind: DataType, values: list[object]) -> None:
+def test_arrays_are_compared_as_rows_compare_them(name: str, kind: DataType, values: list[object]) -> None:
     schema = Schema((Field("a", kind), Field("b", kind)))
     expression = call(name, [ColumnRef("a", kind), ColumnRef("b", kind)])
     assert_columns_agree(expression, [(a, b) for a in values for b in values], schema)
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_structs(name: str) -> None:
+def test_structs_are_compared_as_rows_compare_them(name: str) -> None:
     kind = struct(n=BIGINT, x=DOUBLE)
     expression = call(name, [ColumnRef("a", kind), ColumnRef("b", kind)])
     pairs = [(a, b) for a in STRUCTS for b in STRUCTS]

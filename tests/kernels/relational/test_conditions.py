@@ -163,7 +163,7 @@ def test_a_call_has_as_many_arguments_as_its_function_takes() -> None:
                 Call(function.name, (ONE,) * count, BOOLEAN)
 
 
-def test_none_and_many() -> None:
+def test_no_condition_and_thousands_are_put_together() -> None:
     assert (conjunction(()), disjunction(())) == (Literal(True, BOOLEAN), Literal(False, BOOLEAN))
     parts = tuple(ColumnRef(f"c{n}", BOOLEAN) for n in range(5000))
     assert [node for node in disjunction(parts).walk() if isinstance(node, ColumnRef)] == [*parts]

@@ -36,7 +36,7 @@ FOUND: dict[str, tuple[str, dict[str, list[tuple[Any, ...]]]]] = {
 
 @pytest.mark.parametrize("strategy", list(Strategy))
 @pytest.mark.parametrize("what", list(FOUND))
-def test_found_by_search(what: str, strategy: Strategy) -> None:
+def test_what_a_search_found_stays_mended(what: str, strategy: Strategy) -> None:
     text, rows = FOUND[what]
     script: list[Any] = [("push", (name, each)) for name, each in rows.items()]
     script += [("promise", (name, 4)) for name in rows] + [("take", ()), ("finish", ()), ("take", ())]

@@ -106,7 +106,7 @@ def test_any_plan_that_restores(seed: int) -> None:
 @pytest.mark.parametrize("shape", QUERIES)
 @settings(max_examples=2)
 @given(st.integers(0, 1 << 48))
-def test_each_shape(shape: str, seed: int) -> None:
+def test_results_stay_as_long_as_the_oracle_keeps_them(shape: str, seed: int) -> None:
     random = Random(seed)
     both = [Harness(QUERIES[shape], STREAMS, TABLES, executor=name) for name in ("kernels", "reference")]
     present: dict[str, list[tuple[int, int]]] = {"t": [], "u": []}

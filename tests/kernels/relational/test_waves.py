@@ -168,7 +168,7 @@ def test_they_are_exact_where_that_costs_nothing(selected: str, window: str, bec
     assert bool(found.errors) == becomes.startswith("APPROX")
 
 
-def test_what_they_take() -> None:
+def test_what_sketches_of_waves_cannot_take_is_refused() -> None:
     for text, reason in (
         ("APPROX_SUM(*)", "cannot take `\\*`"),
         ("APPROX_COUNT(*, 2)", "error of 2"),

@@ -51,7 +51,7 @@ def test_the_same_contents_have_the_same_digest() -> None:
 
 
 @pytest.mark.parametrize("make", ["arrow", "pandas", "polars lazy"])
-def test_a_table_in_memory(spark: SparkSession, declare: Declare, make: str) -> None:
+def test_a_table_in_memory_is_read_in_its_order(spark: SparkSession, declare: Declare, make: str) -> None:
     source = open_data(spark, declare(COLUMNS), MAKES[make])
     assert source.is_bounded
     assert source.order_key == ("__row",)
@@ -62,7 +62,7 @@ def test_a_table_in_memory(spark: SparkSession, declare: Declare, make: str) -> 
     ]
 
 
-def test_a_batch_frame(spark: SparkSession, declare: Declare) -> None:
+def test_a_batch_frame_is_bounded(spark: SparkSession, declare: Declare) -> None:
     frame = spark.sql("SELECT 1 AS ITEM, TIMESTAMP_NTZ '2026-01-01' AS ts, 'x' AS `a.b`")
     assert infer_schema(frame).names == ("ITEM", "ts", "a.b")
     source = open_data(spark, declare("item BIGINT, a.b STRING, ts TIMESTAMP"), frame)
@@ -72,7 +72,7 @@ def test_a_batch_frame(spark: SparkSession, declare: Declare) -> None:
     ]
 
 
-def test_a_streaming_frame(spark: SparkSession, declare: Declare) -> None:
+def test_a_streaming_frame_has_no_end(spark: SparkSession, declare: Declare) -> None:
     rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5).load()
     source = open_data(
         spark, declare("value BIGINT, ts TIMESTAMP"), rate.withColumnRenamed("timestamp", "ts")

@@ -170,7 +170,9 @@ def test_numbers_of_a_parquet_file_are_times_in_their_unit(spark: SparkSession, 
         open_url(spark, declare_stream("s", "ts TIMESTAMP", f"FROM '{place}'"))
 
 
-def test_json_lines(spark: SparkSession, declare: Declare, drain: Drain, tmp_path: Path) -> None:
+def test_lines_of_json_are_read_by_names_of_any_case(
+    spark: SparkSession, declare: Declare, drain: Drain, tmp_path: Path
+) -> None:
     (tmp_path / "a.jsonl").write_text(
         '{"Item": 7, "ts": "2026-01-01T00:00:00", "more": [1]}\n\n{"Item": 8}\n'
     )

@@ -116,7 +116,7 @@ def test_a_topic_whose_id_is_not_always_told_is_the_same(
     assert slow.fingerprint == known
 
 
-def test_a_missing_topic(server: str) -> None:
+def test_a_missing_topic_is_refused(server: str) -> None:
     with (
         Topic(KafkaUrl(server, "nowhere")) as topic,
         pytest.raises(SourceError, match="there is no topic `nowhere`"),
@@ -134,7 +134,7 @@ def test_a_broker_that_is_down_is_not_waited_for_long() -> None:
     assert time.monotonic() - began < 60
 
 
-def test_an_unknown_setting(server: str) -> None:
+def test_an_unknown_setting_is_refused(server: str) -> None:
     with pytest.raises(SourceError, match=r'No such configuration property: "bogus" .*begin with `kafka\.`'):
         Topic(KafkaUrl(server, "plain", client={"bogus": "1"}))
 
@@ -160,7 +160,7 @@ def test_positions_of_a_topic(spark: SparkSession, declare: Declare, server: str
     source.end()
 
 
-def test_messages_of_a_part(server: str, send: Send) -> None:
+def test_a_task_reads_the_messages_of_its_part(server: str, send: Send) -> None:
     send("parts", *"abcde")
     read = ReadMessages("s", KafkaUrl(server, "parts"))
     values = [value for batch in read((0, 0, 2)) for value in batch["__value"].to_pylist()]
@@ -260,7 +260,7 @@ def test_a_secret_is_in_no_plan(
     assert "Canary" not in shown + source.fingerprint
 
 
-def test_a_table_of_changes(spark: SparkSession, server: str, send: Send) -> None:
+def test_changes_by_debezium_make_a_table(spark: SparkSession, server: str, send: Send) -> None:
     """Changes of a key are in one partition; messages without a value are there for compaction only."""
     table = declare_table("items", "item BIGINT, name STRING", "RELATION KEY (item)")
     source = open_table(spark, replace(table, source=f"kafka://{server}/changes?changelog=debezium"))

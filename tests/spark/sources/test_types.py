@@ -54,7 +54,7 @@ def test_every_kind_is_here() -> None:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-def test_there_and_back(kind: DataType) -> None:
+def test_types_go_to_spark_and_back(kind: DataType) -> None:
     assert from_spark(to_spark(kind)) == kind
 
 
@@ -84,7 +84,7 @@ def test_types_of_spark_without_a_counterpart_of_their_own() -> None:
     ],
     ids=str,
 )
-def test_wider_types(wide: DataType, narrow: DataType) -> None:
+def test_a_wider_type_holds_a_narrower_one(wide: DataType, narrow: DataType) -> None:
     assert holds(wide, narrow)
     assert not holds(narrow, wide)
 

@@ -147,7 +147,7 @@ def test_a_file_whose_name_tells_no_format_is_told_before_it_is_read(tmp_path: P
     check_url(f"{tmp_path}/other.log")  # it may become a folder
 
 
-def test_generator_defaults() -> None:
+def test_what_a_generator_is_not_told_has_defaults() -> None:
     plain = read_generator_url(parse_url("generator:network"))
     assert (plain.rate, plain.settings.event_rate, plain.settings.keys) == (1000, 1000, 1650)
     assert plain.settings.disorder is Disorder.NONE
