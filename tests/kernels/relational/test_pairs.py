@@ -1,6 +1,12 @@
-"""Every operator over every window, on one dense history, against the oracle; the pairs are counted."""
+"""Every operator over every window: on one dense history against the oracle, and among the random plans.
+
+`pytest -s` shows how many random plans have each pair.
+"""
 
 from __future__ import annotations
+
+import sys
+from collections import Counter
 
 import pytest
 from tests.kernels.relational.more_plans import COLUMNS, Drawer
@@ -27,6 +33,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableSc
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
 from windrow.kernels.executor import GeneralExecutor
+from windrow.kernels.relational.program import RelationalProgram
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
@@ -131,7 +138,7 @@ def history(seed: int) -> list[Step]:
 
 @pytest.mark.part(24)
 @pytest.mark.parametrize("name", WINDOWS)
-def test_operators_over_a_window(name: str) -> None:
+def test_operators_over_a_window_say_what_the_oracle_says(name: str) -> None:
     ran = set()
     for operator in OPERATORS:
         try:
@@ -141,3 +148,101 @@ def test_operators_over_a_window(name: str) -> None:
         assert_agree(plan, history(len(name)), GeneralExecutor, instants=range(0, 30, 14))
         ran.add(operator)
     assert ran == {operator for operator in OPERATORS if (operator, name) not in REFUSED}
+
+
+# ------------------------------------------------------------ in random plans
+
+#: operators as plans tell them apart
+TOLD = tuple(name for name in OPERATORS if name not in ("γ holistic", "⋈ 3", "⋈ <"))
+OWN = ("sliding", "sliding, SLIDE", "NOW", "landmark", "landmark, SLIDE", "unbounded", "lifetime")
+COUNTED = (
+    "rows",
+    "rows, SLIDE in rows",
+    "rows, SLIDE in time",
+    "partitioned",
+    "by tuple",
+    "by rank",
+    "session",
+)
+#: a join with a table takes no rows that expire unpredictably
+PAIRS = {
+    (operator, window)
+    for operator in TOLD
+    for window in OWN + COUNTED
+    if operator not in ("NRR", "RELATION") or window in OWN
+}
+
+
+def kind_of(spec: WindowSpec) -> str:
+    match spec:
+        case RangeWindow():
+            return "sliding" if spec.grid is None else "sliding, SLIDE"
+        case NowWindow():
+            return "NOW"
+        case LandmarkWindow():
+            return "landmark" if spec.grid is None else "landmark, SLIDE"
+        case UnboundedWindow():
+            return "unbounded"
+        case LifetimeWindow():
+            return "lifetime"
+        case RowsWindow(slide_rows=None) if spec.grid is None:
+            return "partitioned" if spec.partition_by else "rows"
+        case RowsWindow():
+            return "rows, SLIDE in rows" if spec.slide_rows else "rows, SLIDE in time"
+        case SlideByTupleWindow():
+            return "by rank" if spec.by_rank else "by tuple"
+    assert isinstance(spec, SessionWindow)
+    return "session"
+
+
+def operator_of(node: Plan) -> str | None:
+    match node:
+        case Exists():
+            return "NOT EXISTS" if node.negated else "EXISTS"
+        case TableJoin():
+            return node.table.table.kind.value
+        case Subquery():
+            return "nested"
+    names = {Filter: "σ", Project: "π", Union: "∪", Distinct: "δ", Aggregate: "γ", Join: "⋈", Except: "−"}
+    return {**names, Limit: "LIMIT"}.get(type(node))  # type: ignore[arg-type]
+
+
+def pairs(emit: Emit) -> set[tuple[str, str]]:
+    """Each operator with the windows below it."""
+    found = set()
+    for node in emit.walk():
+        operator = operator_of(node)
+        inner = node.query if isinstance(node, Subquery) else node
+        if operator is not None:
+            windows = [below.spec for below in inner.walk() if isinstance(below, Window)]
+            found |= {(operator, kind_of(spec)) for spec in windows}
+    return found
+
+
+def report(counted: Counter[tuple[str, str]]) -> str:
+    """How many plans have each pair."""
+    found = len(PAIRS & set(counted))
+    lines = [f"\n{found} of {len(PAIRS)} pairs of operator and window; plans with each:"]
+    for operator in TOLD:
+        shown = [f"{window} {counted[operator, window]}" for window in OWN + COUNTED]
+        lines.append(f"  {operator:<11}{'; '.join(shown)}")
+    return "\n".join([*lines, ""])
+
+
+@pytest.mark.thorough
+def test_random_plans_have_every_operator_over_every_window() -> None:
+    counted: Counter[tuple[str, str]] = Counter()
+    for seed in range(3000):
+        try:
+            plan = Drawer(seed).query()
+            RelationalProgram(plan)
+        except QueryError:
+            continue
+        counted.update(pairs(plan))
+        if set(counted) >= PAIRS:
+            break
+    sys.stdout.write(report(counted))
+    missing = sorted(PAIRS - set(counted))
+    assert not missing, (
+        f"{len(PAIRS) - len(missing)} of {len(PAIRS)} pairs; fewest: {counted.most_common()[-5:]}"
+    )
