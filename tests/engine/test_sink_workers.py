@@ -13,8 +13,11 @@ from tests.support.life import Life
 from tests.support.oracle import oracle
 from tests.support.patience import wait_until
 
+from windrow.engine import loop
+from windrow.engine.loop import Loop
 from windrow.engine.output import dispatch
-from windrow.errors import StateError
+from windrow.engine.output.outbox import READERS
+from windrow.errors import SinkError, StateError
 from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query
 from windrow.sinks.delivery import Sink
@@ -122,6 +125,84 @@ def test_more_than_may_wait_holds_the_run_up(tmp_path: Path, monkeypatch: pytest
         w.stop()
         w.end()
     assert sorted(sink.rows) == as_rows(oracle(SUMS))
+
+
+def test_a_run_that_takes_what_is_there_waits_for_a_slow_sink(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has not come to its end, and does not seal streams that it has not read."""
+    monkeypatch.setattr(dispatch, "MOST_WAITING", 1)
+    held = threading.Event()
+    looked = Loop._what_to_take
+
+    def look(self: Loop) -> Any:
+        found = looked(self)
+        if self._is_held_up:
+            held.set()
+        return found
+
+    monkeypatch.setattr(Loop, "_what_to_take", look)
+    sink = Slow(lambda _: held.wait(60) and None)
+    w, source = made(tmp_path, sink)
+    with w:
+        w.run(once=True, flush=True)
+    assert held.is_set()
+    assert source.taken == list(range(1, len(BATCHES) + 1))
+    assert sorted(sink.rows) == as_rows(oracle(SUMS))
+
+
+class Refusing(Slow):
+    """Takes nothing until it is told to."""
+
+    is_away = True
+
+    def deliver(self, delivery: Delivery) -> None:
+        if self.is_away:
+            raise OSError("nobody answers")
+        super().deliver(delivery)
+
+
+@pytest.mark.parametrize("is_slow", [True, False])
+def test_a_run_ends_at_a_sink_for_which_too_much_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_slow: bool
+) -> None:
+    """Whether it has a worker or not; what waits is not lost, and the next run goes on."""
+    monkeypatch.setattr(dispatch, "MOST_WAITING", 1)
+    monkeypatch.setattr(loop, "TICK", 0.01)
+    sink = Refusing()
+    sink.is_slow = is_slow
+    w, source = made(tmp_path, sink)
+    with w:
+        with pytest.raises(SinkError, match="nobody answers"):
+            w.run(once=True, flush=True)
+        assert source.taken
+        assert len(source.taken) < len(BATCHES)
+        assert not w.engine.streams["s"].known.sealed
+        sink.is_away = False
+        w.run(once=True, flush=True)
+        assert source.taken[-1] == len(BATCHES)
+    assert sorted(sink.rows) == as_rows(oracle(SUMS))
+
+
+def test_what_waits_in_the_section_of_another_query_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One whose answers are another's, which reads what that one has written."""
+    monkeypatch.setattr(dispatch, "MOST_WAITING", 1)
+    monkeypatch.setattr(loop, "TICK", 0.01)
+    w, source = made(tmp_path, Slow())
+    late = Refusing()
+    for name, sink in (("first", Slow()), ("same", late)):
+        w.engine.add_query(StandingQuery(name, compile_query(COUNTS, w._catalog)), sink)
+    with w:
+        with pytest.raises(SinkError, match="nobody answers"):
+            w.run(once=True)
+        assert any(entry.ref.metadata.get(READERS) for entry in w.engine.last.outbox)
+        assert len(source.taken) < len(BATCHES)
+        late.is_away = False
+        w.run(once=True, flush=True)
+        assert source.taken[-1] == len(BATCHES)
+    assert sorted(late.rows) == as_rows(oracle(COUNTS))
 
 
 def test_what_was_delivered_and_not_committed_comes_again_with_its_number(tmp_path: Path) -> None:

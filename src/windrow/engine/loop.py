@@ -77,6 +77,8 @@ AWAY = 1.0
 ATTEMPTS = 4
 #: how often a source that is away is asked by a run that takes what is there and ends
 ASKED_ONCE = 3
+#: how often such a run tries a sink for which too much waits
+TRIED_ONCE = 3
 #: the codes of errors that pass by themselves: nothing is wrong with rows, queries or the state
 PASSING = frozenset({"job-failed", "worker-late", "worker-died", "source-away", "kafka"})
 #: how often workers may die of one range, before it is read in halves
@@ -119,6 +121,8 @@ class Loop:
         #: for sources of which workers have died, the end of the range that has the row in it
         self._suspects: dict[str, Offsets] = {}
         self._watched = Watched(self.engine)
+        #: whether more waits for a sink than should, so that nothing is taken; how often it was tried since
+        self._is_held_up, self._tries = False, 0
         self._next = self._delivered = 0.0
 
     def stop(self) -> None:
@@ -205,8 +209,8 @@ class Loop:
     def _what_to_take(self) -> list[Taken]:
         """What the next epoch reads. Among sources that are behind and are read by the same queries, those
         whose watermark is ahead wait for the others: what they give would only lie in the state."""
-        is_full = self.engine.delivering.is_full
-        names = [] if is_full else list(self._suspects) or list(self.sources)
+        self._is_held_up = self.engine.delivering.is_full
+        names = [] if self._is_held_up else list(self._suspects) or list(self.sources)
         found = [taken for name in names if (taken := self._new(name)) is not None]
         behind = {each.stream for each in found if each.end.has_more}
         self._watched.look(self.sources, found, self.board)
@@ -244,6 +248,8 @@ class Loop:
 
     def _is_over(self) -> bool:
         """Whether nothing is left to wait for."""
+        if self._is_held_up:
+            return False
         if not self.once:
             return all(source.is_bounded or source.is_over() for source in self.sources.values())
         return all(
@@ -359,9 +365,16 @@ class Loop:
             self._watched.tell(self.watch)
 
     def _deliver_again(self) -> None:
-        """Sinks that have failed are tried again now and then, whether there are new answers or not."""
+        """Sinks that have failed are tried again now and then, whether there are new answers or not. A run
+        that is to end does not wait for ever until one takes what is too much to wait."""
+        if not self._is_held_up:
+            self._tries = 0
         if self.engine.delivering.has_failed and time.monotonic() - self._delivered >= TICK:
             self._delivered = time.monotonic()
+            failures = [event.error for event in self.engine.events if event.kind == "sink-failed"]
+            if self._is_held_up and self.once and self._tries >= TRIED_ONCE and failures:
+                raise failures[0]
+            self._tries += 1
             self.engine.deliver(only_due=True)
 
     def _seal(self) -> None:

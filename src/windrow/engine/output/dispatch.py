@@ -17,7 +17,7 @@ from functools import partial
 from threading import Condition, Thread
 from typing import TYPE_CHECKING
 
-from windrow.engine.output.outbox import Outgoing, published_schema
+from windrow.engine.output.outbox import Outgoing, published_schema, stored_as
 from windrow.sinks.delivery import is_failure, sink_failed
 from windrow.state.crash import crash_point
 
@@ -74,7 +74,7 @@ class SinkWorker(Thread):
         with self._changed:
             for commit, entries in () if self._failed else waiting:
                 if commit not in self._given:
-                    self._given[commit] = sum(_bytes(entry, self.section) for entry in entries)
+                    self._given[commit] = _all_bytes([(commit, entries)], self.section)
                     self._queue.append((commit, entries))
             self._changed.notify_all()
 
@@ -132,9 +132,15 @@ Deliver = Callable[[int, "list[OutboxEntry]"], Acknowledged]
 
 
 def _bytes(entry: OutboxEntry, section: str) -> int:
-    """The bytes that a section has in an outbox file; those of a file that others fill are not counted."""
-    known = entry.ref.operators.get(section)
+    """The bytes that a section has in an outbox file, or that of the query whose answers it reads; those of
+    a file that others fill are not counted."""
+    stored = stored_as(entry.ref, section)
+    known = None if stored is None else entry.ref.operators.get(stored.section)
     return 0 if known is None else known.bytes
+
+
+def _all_bytes(waiting: Sequence[Waiting], section: str) -> int:
+    return sum(_bytes(entry, section) for _, entries in waiting for entry in entries)
 
 
 # ------------------------------------------------------------ dispatch
@@ -175,6 +181,8 @@ class Delivering:
     _wake: Callable[[], None] | None = None
     #: whether a sink without a worker has failed when it was last given something
     _failed: bool = False
+    #: by section, the bytes of what waits for sinks without a worker that have failed
+    _left: dict[str, int] = field(default_factory=dict)
 
     def begin(self, wake: Callable[[], None]) -> None:
         """From now on sinks that take time have workers, which call `wake` when they have done something."""
@@ -199,7 +207,8 @@ class Delivering:
     @property
     def is_full(self) -> bool:
         """Whether so much waits for some sink that no more answers should be made."""
-        return any(worker.waiting > MOST_WAITING for worker in list(self._workers.values()))
+        waiting = [worker.waiting for worker in list(self._workers.values())]
+        return max([*waiting, *list(self._left.values())], default=0) > MOST_WAITING
 
     def collect(self) -> None:
         """What workers have delivered is done, and their failures are told."""
@@ -221,7 +230,7 @@ class Delivering:
         queries: Iterable[QueryRecord],
     ) -> None:
         """All that waits, to all who wait."""
-        self._failed = False
+        self._failed, self._left = False, {}
         self.collect()
         before = {name: set(sections) for name, sections in self.done.items()}
         outgoing = Outgoing(store, outbox, self.done)
@@ -271,9 +280,11 @@ class Delivering:
                 self._workers[section].start()
             self._workers[section].give(outgoing.pending(section))
             return
-        for commit, waiting in outgoing.pending(section):
+        pending = outgoing.pending(section)
+        for number, (commit, waiting) in enumerate(pending):
             reading = _Reading(outgoing.delivery(name, section, commit, waiting, schema))
             if not self._survived(name, partial(sink.deliver, reading.delivery), reading):
+                self._left[section] = _all_bytes(pending[number:], section)
                 return
             self.tell(name, None)
             crash_point("sink-delivered")
