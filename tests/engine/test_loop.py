@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +21,7 @@ from tests.support.oracle import oracle
 from tests.support.patience import wait_until
 
 from windrow.engine import loop
+from windrow.engine.output import dispatch
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.session import Windrow
 from windrow.spark.sources.source import Offsets, Position, Source
@@ -333,6 +334,160 @@ def test_sources_are_idle_only_while_it_is_known_that_they_are(tmp_path: Path) -
             w.time += MINUTE
         w.stop()
         assert progress() == 500
+
+
+SECOND = 1_000_000
+
+
+class Idle:
+    """A run over sources 1, which is ahead, and 2, which has said nothing for 25 of the 30 seconds after
+    which it is idle: then the stream is as far as source 1, and what source 2 says is too late."""
+
+    def __init__(self, folder: Path, script: Script) -> None:
+        self.script, script.batches = script, [[(1, 1, 0), (2, 1, 0)]]
+        self.w = made(folder, script, stream=PER)
+
+    def __enter__(self) -> Self:
+        self.w.start()
+        wait_until(lambda: self.script.taken[-1:] == [1])
+        self.pass_time(25)
+        self.say(1, 400)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.w.stop()
+        self.w.close()
+
+    @property
+    def progress(self) -> Any:
+        return self.w.engine.streams["s"].known.progress.progress
+
+    def pass_time(self, seconds: int = 10) -> None:
+        """Time passes, in which the source is asked."""
+        self.w.time += seconds * SECOND
+        assert self.w._loop is not None
+        board = self.w._loop.board
+        wait_until(lambda: not self.script.is_slow or (board.latest("s")[1] or 0) >= self.w.time)
+
+    def tick(self) -> None:
+        """Epochs are made in which nothing comes."""
+        before = self.w.engine.epochs[-1].number
+        wait_until(lambda: self.w.engine.epochs[-1].number > before + 1)
+
+    def say(self, source: int, moment: int) -> None:
+        self.script.batches.append([(source, 1, moment)])
+        self.taken()
+
+    def taken(self) -> None:
+        """All that was said is taken, and was not too late."""
+        wait_until(lambda: self.script.taken[-1] == len(self.script.batches))
+        assert self.w.engine.streams["s"].late == 0
+
+    def check(self) -> None:
+        """So far it was not idle; from here on it is."""
+        self.tick()
+        assert self.progress == 0
+        self.pass_time()
+        wait_until(lambda: self.progress == 400)
+
+
+@pytest.fixture
+def quick_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "TICK", 0.01)
+    monkeypatch.setattr(loop, "AWAY", 0.01)
+    monkeypatch.setattr(loop, "PAUSE", 0.001)
+
+
+@pytest.mark.usefixtures("quick_ticks")
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_a_source_that_has_nothing_is_idle(tmp_path: Path, is_slow: bool) -> None:
+    with Idle(tmp_path, Script(is_slow=is_slow)) as run:
+        run.tick()
+        commit = run.w.engine.last.number
+        run.tick()
+        assert run.w.engine.last.number == commit  # that time passes is no news
+        run.check()
+
+
+@pytest.mark.usefixtures("quick_ticks")
+def test_a_source_that_was_away_was_not_idle(tmp_path: Path) -> None:
+    with Idle(tmp_path, Script(is_slow=True)) as run:
+        run.script.trouble = [SourceError("nobody answers", code="source-away") for _ in range(10_000)]
+        wait_until(lambda: bool(run.w.problems))
+        run.w.time += 10 * SECOND
+        run.tick()
+        run.script.trouble.clear()
+        wait_until(lambda: not run.w.problems)
+        run.check()
+
+
+@pytest.mark.usefixtures("quick_ticks")
+def test_a_source_that_takes_its_time_to_answer_is_not_idle_meanwhile(tmp_path: Path) -> None:
+    """What it had when it was asked is all that is known."""
+    gate, asked = threading.Event(), threading.Event()
+    gate.set()
+
+    class Hanging(Script):
+        def latest(self) -> int:
+            if not gate.is_set():
+                asked.set()
+                assert gate.wait(60)
+            return super().latest()
+
+    with Idle(tmp_path, Hanging(is_slow=True)) as run:
+        gate.clear()
+        assert asked.wait(60)
+        run.w.time += 10 * SECOND
+        run.tick()
+        assert run.progress == 0
+        run.script.batches.append([(2, 1, 300)])
+        gate.set()
+        run.taken()
+
+
+@pytest.mark.usefixtures("quick_ticks")
+def test_sources_are_not_idle_while_nothing_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Since too much waits for a sink."""
+    full: list[int] = []
+    monkeypatch.setattr(dispatch.Delivering, "is_full", property(lambda _: bool(full)))
+    with Idle(tmp_path, Script()) as run:
+        full.append(1)
+        run.tick()
+        run.pass_time()
+        run.tick()
+        full.clear()
+        run.check()
+
+
+@pytest.mark.usefixtures("quick_ticks")
+@pytest.mark.parametrize("fails", ["the job", "the source"])
+def test_sources_are_not_idle_while_an_epoch_is_made_again(tmp_path: Path, fails: str) -> None:
+    """With their rows or without: what has come since is not known."""
+    failed: list[int] = []
+
+    class Changing(Script):
+        def check(self, end: Offsets) -> bool:
+            if fails == "the job" or end.at["batch"] < 3 or failed:
+                return True
+            failed.append(1)
+            run.pass_time()
+            return False
+
+    with Idle(tmp_path, Changing()) as run:
+        real = run.w.engine.jobs.ingest
+
+        def ingest(*arguments: Any) -> Any:
+            if fails == "the source" or failed:
+                return real(*arguments)
+            failed.append(1)
+            run.script.batches.append([(2, 1, 300)])
+            run.pass_time()
+            raise WindrowError("a worker is gone", code="job-failed")
+
+        run.w.engine.jobs.ingest = ingest
+        run.script.batches.append([(1, 1, 500)] if fails == "the job" else [(2, 1, 300)])
+        run.taken()
+        assert failed
 
 
 # ------------------------------------------------------------ lives

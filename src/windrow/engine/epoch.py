@@ -238,8 +238,12 @@ class Draft:
 
     @property
     def moved(self) -> bool:
-        """Whether anything is known that was not known at the last commit."""
-        return self.streams != self.before or self.tables != self.tables_before
+        """Whether anything is known that was not known at the last commit, but for the time that passed."""
+        now, before = (
+            {name: replace(record, unwatched=0) for name, record in streams.items()}
+            for streams in (self.streams, self.before)
+        )
+        return now != before or self.tables != self.tables_before
 
     # ------------------------------------------------------------ tables
 

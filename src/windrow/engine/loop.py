@@ -18,7 +18,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Condition, Event, Thread
@@ -123,6 +123,8 @@ class Loop:
         self._watched = Watched(self.engine)
         #: whether more waits for a sink than should, so that nothing is taken; how often it was tried since
         self._is_held_up, self._tries = False, 0
+        #: when sources have told how far they can be read, those that were asked
+        self._told: dict[str, int | None] = {}
         self._next = self._delivered = 0.0
 
     def stop(self) -> None:
@@ -182,7 +184,7 @@ class Loop:
             if self.once or source.is_bounded:
                 self._targets[name] = self._asked(name, source)
             elif source.is_slow:
-                self._looks.append(Look(name, source, self.board))
+                self._looks.append(Look(name, source, self.board, lambda: self.engine.now()))
         for look in self._looks:
             look.start()
 
@@ -209,11 +211,11 @@ class Loop:
     def _what_to_take(self) -> list[Taken]:
         """What the next epoch reads. Among sources that are behind and are read by the same queries, those
         whose watermark is ahead wait for the others: what they give would only lie in the state."""
-        self._is_held_up = self.engine.delivering.is_full
+        self._is_held_up, self._told = self.engine.delivering.is_full, {}
         names = [] if self._is_held_up else list(self._suspects) or list(self.sources)
         found = [taken for name in names if (taken := self._new(name)) is not None]
         behind = {each.stream for each in found if each.end.has_more}
-        self._watched.look(self.sources, found, self.board)
+        self._watched.look(self._told, found)
         return [each for each in found if each.stream not in behind or not self._waits(each.stream, behind)]
 
     def _new(self, name: str) -> Taken | None:
@@ -222,7 +224,7 @@ class Loop:
             return None
         if (suspect := self._suspects.get(name)) is not None:
             return Taken(name, source, source.half(record.read.offsets, suspect) or suspect)
-        latest = self._latest(name, source)
+        latest, self._told[name] = self._latest(name, source)
         if latest is None:
             return None
         end = source.upto(record.read.offsets, latest)
@@ -230,12 +232,12 @@ class Loop:
             raise sealed(name)
         return None if end is None else Taken(name, source, end)
 
-    def _latest(self, name: str, source: Source) -> Any:
+    def _latest(self, name: str, source: Source) -> tuple[Any, int | None]:
+        """How far a source can be read, and when it has told so."""
+        now = self.engine.now()
         if name in self._targets and self._targets[name] is not None:
-            return self._targets[name]
-        if source.is_slow:
-            return self.board.latest(name)
-        return source.latest()
+            return self._targets[name], None if source.is_slow else now
+        return self.board.latest(name) if source.is_slow else (source.latest(), now)
 
     def _waits(self, name: str, behind: set[str]) -> bool:
         mine = self._progress(name)
@@ -262,7 +264,7 @@ class Loop:
 
     def _epoch(self, taken: list[Taken]) -> None:
         """One epoch, made again as long as its failures pass. A source that fails it is left out."""
-        promises, unwatched = list(self.promises), self._watched.unwatched()
+        promises, whole = list(self.promises), taken
         self._next = time.monotonic() + self.period
         attempt, pause = 0, PAUSE
         while not self.stopping.is_set() or not attempt:
@@ -270,6 +272,7 @@ class Loop:
             try:
                 arrivals = [self._arrival(each) for each in taken]
                 seals = [each.stream for each in taken if each.source.is_bounded]
+                unwatched = self._watched.unwatched([each.stream for each in taken if each in whole])
                 self.engine.epoch(arrivals, promises, seals, unwatched)
                 break
             except SourceChanged as changed:
@@ -392,13 +395,15 @@ class Board:
     def __init__(self) -> None:
         self._changed = Condition()
         self._found: dict[str, Any] = {}
+        self._asked: dict[str, int] = {}
         self._away: dict[str, SourceError] = {}
         self._fatal: BaseException | None = None
         self._woken = False
 
-    def post(self, name: str, found: Any) -> None:
-        """A source could be read up to here."""
+    def post(self, name: str, found: Any, asked: int) -> None:
+        """A source could be read up to here; when it was asked, by the clock of the engine."""
         with self._changed:
+            self._asked[name] = asked
             is_news = self._found.get(name) != found or name in self._away
             self._found[name] = found
             self._away.pop(name, None)
@@ -419,22 +424,17 @@ class Board:
             self._woken = True
             self._changed.notify_all()
 
-    def latest(self, name: str) -> Any:
-        """What was posted last; None if nothing was, or the source is away."""
+    def latest(self, name: str) -> tuple[Any, int | None]:
+        """What was posted last, and when the source was asked; None if nothing was, or the source is away."""
         with self._changed:
             if self._fatal is not None:
                 raise self._fatal
-            return self._found.get(name)
+            return (self._found[name], self._asked[name]) if name in self._found else (None, None)
 
     def forget(self, name: str) -> None:
         """What was posted is not so any more."""
         with self._changed:
             self._found.pop(name, None)
-
-    def answers(self, name: str) -> bool:
-        """Whether a source has said how far it is."""
-        with self._changed:
-            return name in self._found
 
     @property
     def absent(self) -> dict[str, SourceError]:
@@ -457,17 +457,17 @@ class Board:
 class Look(Thread):
     """Looks at one slow source again and again, and posts what it finds."""
 
-    def __init__(self, name: str, source: Source, board: Board) -> None:
+    def __init__(self, name: str, source: Source, board: Board, now: Callable[[], int]) -> None:
         super().__init__(name=f"windrow looks at {name}", daemon=True)
-        self._stream, self._source, self._board = name, source, board
+        self._stream, self._source, self._board, self._now = name, source, board, now
         self._ended = Event()
 
     def run(self) -> None:
         pause = SOONEST
         while not self._ended.is_set():
-            began = time.monotonic()
+            began, asked = time.monotonic(), self._now()
             try:
-                self._board.post(self._stream, self._source.latest())
+                self._board.post(self._stream, self._source.latest(), asked)
                 pause = min(LATEST, max(SOONEST, AT_EASE * (time.monotonic() - began)))
             except SourceError as error:
                 if error.code not in PASSING:
@@ -488,19 +488,31 @@ class Look(Thread):
 
 
 class Watched:
-    """For how long it was known whether streams have rows: only then can a source of theirs be idle."""
+    """Up to which moment all rows of streams are known: only so far can a source of theirs be idle.
+
+    Time counts if the source has answered since, and everything up to its answer is in commits. While it is
+    away, is behind a limit or is not asked, time does not count, not even when it answers again.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._since = engine.now()
-        #: streams of which that is not known now
-        self._blind: set[str] = set()
+        now = engine.now()
+        #: for each stream up to which moment that is so
+        self._until: dict[str, int] = {}
+        #: up to which it will be so, once what was found is in a commit; and then, once that is made
+        self._found: dict[str, int] = {}
+        self._next: dict[str, int] = {}
+        #: the microseconds that do not count, but for those since that moment
         self._missed: dict[str, int] = {}
-        self._told: dict[str, int] = {}
         self._ticked = self._looked = time.monotonic()
         last = engine.last.decisions.get("now")
         if last is not None:  # nobody looked while there was no run
-            self._missed = dict.fromkeys(self._idle_streams(), max(0, self._since - int(last)))
+            for name in self._idle_streams():
+                self._begin(name, now, max(0, now - int(last)))
+
+    def _begin(self, name: str, now: int, missed: int = 0) -> None:
+        self._until[name] = now
+        self._missed[name] = self._engine.streams[name].unwatched + missed
 
     def _idle_streams(self) -> list[str]:
         found = []
@@ -510,19 +522,22 @@ class Watched:
                 found.append(name)
         return found
 
-    def look(self, sources: Mapping[str, Source], taken: list[Taken], board: Board) -> None:
-        """What is known of each stream at this moment."""
-        self.passed()
-        behind = {each.stream for each in taken if each.end.has_more}
-        slow = {name for name, source in sources.items() if source.is_slow and not source.is_bounded}
-        self._blind = behind | {name for name in slow if not board.answers(name)}
-
-    def passed(self) -> None:
-        """Time has passed."""
-        now = self._engine.now()
-        for name in self._blind & set(self._idle_streams()):
-            self._missed[name] = self._missed.get(name, 0) + max(0, now - self._since)
-        self._since = now
+    def look(self, told: Mapping[str, int | None], found: list[Taken]) -> None:
+        """What is known of each stream at this moment: what was found, and when its source was asked."""
+        now, self._found = self._engine.now(), {}
+        behind = {each.stream for each in found if each.end.has_more}
+        new = {each.stream for each in found}
+        for name in self._idle_streams():
+            if name not in self._until:
+                self._begin(name, now)
+            before, moment = self._until[name], told.get(name)
+            if name in behind or moment is None:
+                self._missed[name] += max(0, now - before)
+                self._until[name] = max(before, now)
+            elif name in new:
+                self._found[name] = max(before, moment)
+            else:
+                self._until[name] = max(before, moment)
 
     def is_due(self) -> bool:
         """Whether sources may have become idle that nobody has looked at for a while."""
@@ -537,12 +552,17 @@ class Watched:
             self._looked = time.monotonic()
             watch()
 
-    def unwatched(self) -> dict[str, int]:
-        """For how many microseconds nobody could tell, since the last commit."""
-        self._told = dict(self._missed)
-        return self._told
+    def unwatched(self, taken: Collection[str]) -> dict[str, int]:
+        """How many microseconds do not count, more or fewer than at the last commit, if the next one holds
+        what was found of these streams."""
+        now = self._engine.now()
+        self._next = self._until | {name: moment for name, moment in self._found.items() if name in taken}
+        missed = {name: self._missed[name] + max(0, now - moment) for name, moment in self._next.items()}
+        known = {
+            name: self._engine.streams[name].unwatched for name in self._idle_streams() if name in missed
+        }
+        return {name: missed[name] - micros for name, micros in known.items()}
 
     def committed(self) -> None:
-        """A commit holds what was told."""
-        for name, micros in self._told.items():
-            self._missed[name] -= micros
+        """A commit holds what was told last."""
+        self._until = self._next
