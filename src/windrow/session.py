@@ -13,8 +13,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -107,6 +110,10 @@ def connect(
     anew if it has others. Without it they stay, and a new state has as many as Spark has cores.
     """
     return Windrow(spark, state, takeover=takeover, shards=shards)
+
+
+#: seconds after which whoever waits for a commit looks whether there is still a run
+_LOOK = 0.2
 
 
 class Windrow:
@@ -404,14 +411,21 @@ class Windrow:
         if self._loop is None:
             self._check_declared()
             self._take_pushed(stream, source)
+        began = time.monotonic()
+        while not push.committed.done() and not self._closed:
+            rest = math.inf if timeout is None else began + timeout - time.monotonic()
+            with suppress(TimeoutError):
+                push.committed.result(min(max(0.0, rest), _LOOK))
+            if rest <= 0:
+                break
+            if self._loop is None and not push.committed.done() and not self._closed:
+                self._take_pushed(stream, source)  # a run has ended without them
+        source.withdraw(push)
         try:
-            return push.committed.result(timeout)
-        except TimeoutError:
-            source.withdraw(push)
-            if push.committed.done() and not push.committed.cancelled():
-                return push.committed.result()
+            return push.committed.result(0)
+        except (TimeoutError, CancelledError):
             raise StateError(
-                f"rows of stream `{stream}` are in no commit after {timeout:g} seconds",
+                f"rows of stream `{stream}` are in no commit after {time.monotonic() - began:.3g} seconds",
                 code="busy",
                 hint="push them again, with a key, so that they count once whatever became of these",
             ) from None

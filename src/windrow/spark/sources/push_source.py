@@ -7,7 +7,6 @@ hashes of keys. More than a little waiting is refused: whoever pushes is told to
 
 from __future__ import annotations
 
-import secrets
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -38,10 +37,10 @@ _OPTIONS = {"rows_per_batch": count, "rows_waiting": count}
 
 @dataclass(eq=False)
 class Push:
-    """Some rows that wait for a commit; `committed` becomes the number of it."""
+    """Some rows that wait for a commit; `committed` becomes its number. Without a key it is no other."""
 
     rows: pa.Table
-    key: bytes
+    key: bytes | None
     committed: Future[int] = field(default_factory=Future)
 
 
@@ -80,15 +79,15 @@ class PushSource(Source):
             _, stray = Intake(self._stream).sound(frame_from_arrow(table, self._stream.schema))
             if stray.height:
                 raise off_grid(self._stream, stray[self._stream.wattr][0])
-        name = key.encode() if key is not None else secrets.token_bytes(32)
-        push = Push(table, blake2b(name, digest_size=16).digest())
+        push = Push(table, None if key is None else blake2b(key.encode(), digest_size=16).digest())
         with self._lock:
-            if push.key in self._known:
-                push.committed.set_result(self._known[push.key])
-                return push
-            same = next((each for each in self._waiting if each.key == push.key), None)
-            if same is not None:
-                return same
+            if push.key is not None:
+                if push.key in self._known:
+                    push.committed.set_result(self._known[push.key])
+                    return push
+                same = next((each for each in self._waiting if each.key == push.key), None)
+                if same is not None:
+                    return same
             waiting = sum(each.rows.num_rows for each in self._waiting)
             if self._waiting and waiting + table.num_rows > self._most:
                 raise StateError(
@@ -128,9 +127,10 @@ class PushSource(Source):
 
     def _let_go_of_known(self) -> None:
         """Pushes that waited before it was known that an earlier life had them are done."""
-        for push in [each for each in self._waiting if each.key in self._known]:
-            self._waiting.remove(push)
-            push.committed.set_result(self._known[push.key])
+        for push in list(self._waiting):
+            if push.key is not None and push.key in self._known:
+                self._waiting.remove(push)
+                push.committed.set_result(self._known[push.key])
 
     def frame(self, start: Position, end: Offsets) -> pa.Table:
         table = pa.concat_tables([push.rows for push in end.items])
@@ -146,13 +146,13 @@ class PushSource(Source):
         return f"a push of {end.at['row'] - int(start.get('row', 0)):,} rows"
 
     def keys(self, end: Offsets) -> pa.Table | None:
-        keys = [push.key for push in end.items]
+        keys = [push.key for push in end.items if push.key is not None]
         none = pa.array([0] * len(keys), pa.int64())
         return pa.table([pa.array(keys, pa.binary(16)), none, none, none], schema=keys_schema())
 
     def committed(self, end: Offsets, commit: int) -> None:
         with self._lock:
-            self._known |= {push.key: commit for push in end.items}
+            self._known |= {push.key: commit for push in end.items if push.key is not None}
             self._waiting = [push for push in self._waiting if push not in end.items]
         for push in end.items:
             if not push.committed.cancelled():
