@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from confluent_kafka import Producer
 from tests.spark.sources.conftest import all_rows
 from tests.support.patience import PATIENCE
 
+from windrow.engine.loop import PASSING
 from windrow.errors import SourceError
 from windrow.language.compile import declare_table
 from windrow.spark.failures import translated
@@ -78,12 +80,14 @@ def test_rows_that_are_not_there_are_an_error(server: str, send: Send) -> None:
     with Topic(KafkaUrl(server, "short", timeout=1_000_000)) as topic:
         with pytest.raises(
             SourceError, match=r"rows 500 to 509 of partition 0 .* cannot be read: .*out of range"
-        ):
+        ) as lost:
             list(topic.messages(0, 500, 510))
+        assert (lost.value.code, lost.value.code in PASSING) == ("lost-rows", False)
         with pytest.raises(
             SourceError, match=r"rows 1 to 4 of partition 0 .* do not come: no more messages come"
-        ):
+        ) as away:
             list(topic.messages(0, 0, 5))
+        assert (away.value.code, away.value.code in PASSING) == ("kafka", True)
 
 
 def test_brokers_without_a_controller_are_not_asked_for_ids(
@@ -116,12 +120,91 @@ def test_a_topic_whose_id_is_not_always_told_is_the_same(
     assert slow.fingerprint == known
 
 
+@pytest.fixture
+def unparsed(declare: Declare, server: str, send: Send) -> Callable[..., KafkaSource]:
+    """A topic as a source that needs no Spark to say how far it is."""
+
+    def opened(topic: str, **options: Any) -> KafkaSource:
+        spark: Any = None
+        source = KafkaSource(spark, declare(COLUMNS), KafkaUrl(server, topic, **options))
+        source.begin(Begun("s", {}))
+        return source
+
+    return opened
+
+
+def test_partitions_that_come_later_are_read_from_their_beginning(
+    send: Send, unparsed: Callable[..., KafkaSource]
+) -> None:
+    """Wherever the topic was begun; and one that had rows and lost them is told."""
+    send("grows", *"abcd")
+    for starting in ("earliest", "latest"):
+        source = unparsed("grows", starting=starting)
+        known = source.upto({}, ({0: 0, 1: 3}, {0: 5, 1: 4}))
+        assert known is not None
+        assert known.at == {"partitions": {"0": 5, "1": 4}}
+        end = source.upto(known.at, ({0: 0, 1: 3, 2: 0}, {0: 5, 1: 4, 2: 2}))
+        assert end is not None
+        assert source._parts(known.at, end) == [(2, 0, 2)]
+        half = source.half(known.at, end)
+        assert half is not None
+        assert source._parts(known.at, half) == [(2, 0, 1)]
+        with pytest.raises(SourceError, match=r"rows 0 to 0 of partition 2 .* are gone") as lost:
+            source.upto(known.at, ({0: 0, 1: 3, 2: 1}, {0: 5, 1: 4, 2: 2}))
+        assert lost.value.code == "lost-rows"
+
+
+def test_one_connection_is_asked_all_the_time(
+    send: Send, unparsed: Callable[..., KafkaSource], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And for committed rows only."""
+    import confluent_kafka
+
+    made: list[dict[str, Any]] = []
+    real = confluent_kafka.Consumer
+
+    def consumer(settings: dict[str, Any], **how: Any) -> Any:
+        made.append(settings)
+        return real(settings, **how)
+
+    monkeypatch.setattr(confluent_kafka, "Consumer", consumer)
+    send("asked", *"abcd")
+    source = unparsed("asked")
+    made.clear()
+    for number in range(3):
+        assert source.latest()[1][0] == number + 1
+        send("asked", "e")
+    assert [settings["isolation.level"] for settings in made] == ["read_committed"]
+    source.end()
+
+
 def test_a_missing_topic_is_refused(server: str) -> None:
     with (
         Topic(KafkaUrl(server, "nowhere")) as topic,
-        pytest.raises(SourceError, match="there is no topic `nowhere`"),
+        pytest.raises(SourceError, match="there is no topic `nowhere`") as refused,
     ):
         topic.bounds()
+    assert refused.value.code not in PASSING
+
+
+def test_a_topic_without_a_leader_is_away(server: str, send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is there, and is chosen one: nothing to end a run for."""
+    import confluent_kafka
+
+    send("led", "a")
+    error = confluent_kafka.KafkaError(confluent_kafka.KafkaError.LEADER_NOT_AVAILABLE)
+    told = SimpleNamespace(
+        controller_id=1,
+        brokers={},
+        cluster_id="c",
+        topics={"led": SimpleNamespace(error=error, partitions={0: 1})},
+    )
+    with Topic(KafkaUrl(server, "led")) as topic:
+        consumer, topic._consumer = topic._consumer, SimpleNamespace(list_topics=lambda *_, **__: told)
+        with pytest.raises(SourceError, match="cannot be read for now") as away:
+            topic.describe()
+        topic._consumer = consumer
+    assert away.value.code in PASSING
 
 
 def test_a_broker_that_is_down_is_not_waited_for_long() -> None:

@@ -267,6 +267,12 @@ class Topic:
         self._url = url
         self._kafka = _confluent()
         self._has_controller = True
+        errors = self._kafka.KafkaError
+        #: what brokers say of a topic that there is not, or not for us; all else passes
+        self._of_topics = (
+            *(errors.UNKNOWN_TOPIC_OR_PART, errors._UNKNOWN_TOPIC),
+            *(errors.TOPIC_EXCEPTION, errors.TOPIC_AUTHORIZATION_FAILED),
+        )
         settings: dict[str, Any] = {
             "group.id": "windrow",  # asked for by the client; offsets are never committed to it
             **url.client,
@@ -318,6 +324,12 @@ class Topic:
             reason = (
                 self._url.scrubbed(found.error.str()) if found.error is not None else "it has no partitions"
             )
+            if found.error is not None and found.error.code() not in self._of_topics:
+                raise SourceError(
+                    f"`{self._url.place}` cannot be read for now: {reason}",
+                    code=AWAY,
+                    hint="check that the brokers run, and that the topic has a leader",
+                )
             raise SourceError(
                 f"there is no topic `{self._url.topic}` at `{self._url.servers}`: {reason}",
                 code="no-topic",
