@@ -21,6 +21,7 @@ from tests.support.oracle import oracle
 from tests.support.patience import wait_until
 
 from windrow.engine import loop
+from windrow.engine.loop import Loop
 from windrow.engine.output import dispatch
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.session import Windrow
@@ -251,6 +252,67 @@ def test_a_source_that_is_away_holds_up_itself_only(tmp_path: Path, monkeypatch:
         assert not w.problems
         w.stop()
         assert w.rows("other") == w.rows("q")
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_source_that_is_away_in_a_job_of_several_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    """By the job's error, or else by asking the sources that it has read; the others go on without it."""
+    monkeypatch.setattr(loop, "AWAY", 0.01)
+    monkeypatch.setattr(loop, "PAUSE", 0.001)
+
+    class Absent(Script):
+        is_away = True
+
+        def check(self, end: Offsets) -> bool:
+            if self.is_away:
+                raise SourceError("the store does not answer", code="source-away")
+            return True
+
+    away, script = Absent(*BATCHES, is_slow=True), Script(*BATCHES, is_slow=True)
+    with made(tmp_path, script) as w:
+        w.sql(f"CREATE STREAM r ({COLUMNS}) {OPTIONS}")
+        w.query("other", SUMS.replace("FROM s", "FROM r"))
+        w._sources = {"r": away, **w._sources}
+        real = w.engine.jobs.ingest
+
+        def ingest(batches: Any, *rest: Any) -> Any:
+            if away.is_away and any(batch.stream.name == "r" for batch in batches):
+                error = SourceError("a file cannot be read", code="source-away")
+                error.stream = "r" if is_known else None
+                raise error
+            return real(batches, *rest)
+
+        w.engine.jobs.ingest = ingest
+        w.start()
+        wait_until(lambda: script.taken[-1:] == [len(BATCHES)])
+        assert away.taken == []
+        away.is_away = False
+        wait_until(lambda: away.taken[-1:] == [len(BATCHES)])
+        w.stop()
+        assert w.rows("other") == w.rows("q")
+
+
+def test_a_source_that_is_away_before_the_commit_is_left_out(tmp_path: Path) -> None:
+    """Nobody can tell whether what was read is still so."""
+
+    class Absent(Script):
+        def check(self, end: Offsets) -> bool:
+            if self.trouble:
+                raise self.trouble.pop()
+            return True
+
+    script = Absent(*BATCHES)
+    script.trouble = []
+    with made(tmp_path, script) as w:
+        script.latest = lambda: len(script.batches)  # type: ignore[method-assign]
+        script.trouble = [SourceError("the store does not answer", code="source-away")]
+        w.start()
+        wait_until(lambda: script.taken[-1:] == [len(BATCHES)])
+        w.stop()
+        w.end()
+        assert w.rows("q") == as_rows(oracle(SUMS))
 
 
 def test_a_source_that_is_not_what_it_was_ends_the_run(tmp_path: Path) -> None:
@@ -625,6 +687,42 @@ def test_a_push_that_is_not_waited_for_is_taken_back(tmp_path: Path) -> None:
         with w.engine.lock, pytest.raises(StateError, match="in no commit after"):
             Windrow.push(w, "p", [(1, 1, 5)], timeout=0.05)
         w.stop()
+
+
+def test_a_push_that_a_run_leaves_behind_is_taken_after_it(tmp_path: Path) -> None:
+    """Nobody waits for a run that has ended; and nobody for an engine that is closed."""
+    told: list[Any] = []
+
+    def push(moment: int) -> None:
+        try:
+            told.append(Windrow.push(w, "p", [(1, 1, moment)]))
+        except StateError as error:
+            told.append(error.code)
+
+    with pushing(tmp_path) as w:
+        source: Any = w._pushed("p")
+        for closes, moment in ((False, 5), (True, 6)):
+            w._loop = Loop(w.engine, {}, tmp_path)  # one that takes nothing
+            waits = threading.Thread(target=push, args=(moment,))
+            waits.start()
+            wait_until(lambda: source.latest() != ())
+            w._closed, w._loop = closes, None
+            waits.join()
+        w._closed = False
+        assert told == [w.commit, "busy"]
+        assert w.engine.streams["p"].known.accepted == 1
+
+
+def test_only_pushes_with_keys_are_remembered(tmp_path: Path) -> None:
+    """The others cannot come again."""
+    with pushing(tmp_path) as w:
+        for number in range(3):
+            Windrow.push(w, "p", list(BATCHES[number]))
+        assert w.engine.keys_of("p") is None
+        Windrow.push(w, "p", list(BATCHES[3]), key="a")
+        keys = w.engine.keys_of("p")
+        assert keys is not None
+        assert keys.num_rows == 1
 
 
 @pytest.mark.parametrize(

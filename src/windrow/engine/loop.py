@@ -18,7 +18,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Condition, Event, Thread
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Self
 from windrow.engine.engine import Arrival, Engine, SourceChanged, WatermarkAdvance, sealed
 from windrow.engine.engine import Event as Told
 from windrow.errors import DataError, SourceError, StateError, WindrowError
-from windrow.spark.sources.source import Begun, Offsets
+from windrow.spark.sources.source import Begun, Offsets, Unsettled
 from windrow.state.crash import crash_point
 from windrow.state.manifest import SourceState
 from windrow.state.names import file_name
@@ -227,7 +228,11 @@ class Loop:
         latest, self._told[name] = self._latest(name, source)
         if latest is None:
             return None
-        end = source.upto(record.read.offsets, latest)
+        try:
+            end = source.upto(record.read.offsets, latest)
+        except Unsettled:
+            self._left_out([], name)
+            return self._new(name) if self.once else None
         if end is not None and record.known.sealed:
             raise sealed(name)
         return None if end is None else Taken(name, source, end)
@@ -299,11 +304,17 @@ class Loop:
     def _arrival(self, taken: Taken) -> Arrival:
         began = time.perf_counter()
         source, end, record = taken.source, taken.end, self.engine.streams[taken.stream]
-        frame = source.frame(record.read.offsets, end)
+        with _told_of(taken.stream):
+            frame = source.frame(record.read.offsets, end)
         read = SourceState(source.fingerprint, end.at)
         around = time.perf_counter() - began
         keys = source.keys(end)
-        return Arrival(taken.stream, frame, read, end.backlog, around, keys, lambda: source.check(end))
+
+        def is_unchanged() -> bool:
+            with _told_of(taken.stream):
+                return source.check(end)
+
+        return Arrival(taken.stream, frame, read, end.backlog, around, keys, is_unchanged)
 
     def _after(self, error: WindrowError, taken: list[Taken], attempt: int, pause: float) -> list[Taken]:
         """What an epoch that failed takes when it is made again; raises the error if that cannot help."""
@@ -315,12 +326,22 @@ class Loop:
         self.engine.tell(Told("retried", "epoch", error))
         if error.code == "worker-died" and attempt >= DEATHS and taken:
             return self._halved(taken, error)
-        away = error.stream if isinstance(error, SourceError) else None
-        if isinstance(error, SourceError) and away is not None and not self.once:
-            self.board.away(away, error)
-            return self._left_out(taken, away)
+        if isinstance(error, SourceError) and not self.once:
+            away = error.stream or self._away(taken)
+            if away is not None:
+                self.board.away(away, error)
+                return self._left_out(taken, away)
         self.stopping.wait(pause)
         return taken
+
+    def _away(self, taken: list[Taken]) -> str | None:
+        """The stream whose source does not answer, where a job of several has not told."""
+        for each in taken:
+            try:
+                each.source.check(each.end)
+            except SourceError:
+                return each.stream
+        return None
 
     def _halved(self, taken: list[Taken], error: WindrowError) -> list[Taken]:
         """Less than what workers died of: first half of the streams, then half of the one's rows. What is
@@ -343,14 +364,15 @@ class Loop:
         """Whether a source has what it had: a file that is being written is no file with a fault."""
         if error.code not in ("malformed-row", "bad-files", "file-missing", "job-failed"):
             return True
-        return taken.source.check(taken.end)
+        with _told_of(taken.stream):
+            return taken.source.is_settled(taken.end)
 
     def _left_out(self, taken: list[Taken], *streams: str) -> list[Taken]:
         """The others; what is left out is looked at anew."""
         for name in streams:
             self.board.forget(name)
             self._suspects.pop(name, None)
-            if self.once and name in self._targets:
+            if name in self._targets:
                 self._targets[name] = self._asked(name, self.sources[name])
         return [each for each in taken if each.stream not in streams]
 
@@ -387,6 +409,16 @@ class Loop:
         if names:
             self.engine.epoch(seals=names)
             self.watch()
+
+
+@contextmanager
+def _told_of(stream: str) -> Iterator[None]:
+    """Errors of a source tell whose it is."""
+    try:
+        yield
+    except SourceError as error:
+        error.stream = error.stream or stream
+        raise
 
 
 class Board:

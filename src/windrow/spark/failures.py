@@ -116,6 +116,11 @@ def _is_of_py4j(error: BaseException) -> bool:
     return any(module.partition(".")[0] == "py4j" for module in modules)
 
 
+def is_gone(error: BaseException) -> bool:
+    """Whether files are not there any more."""
+    return any(cause.is_one_of(_GONE) for cause in causes(error))
+
+
 def translated(error: BaseException, what: str) -> WindrowError:
     """What a failed job means to a user. Of three classes: what rows are at fault for, and what is so about
     their source, is told; all else is `job-failed` or the like, and may pass."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812
 
-from windrow.errors import QueryError
+from windrow.errors import QueryError, SourceError
 from windrow.execution.arrivals import Arrived, Few, plain_names
 from windrow.execution.ingest import FeedTask, LettersTask, shed_sql
 from windrow.execution.kept_rows import KeepTask
@@ -98,7 +98,7 @@ class SparkJobs:
         names = (*batch.stream.schema.names, *([MALFORMED] if batch.hands_on else ()))
         if names not in self._columns:
             self._columns[names] = Fitting([F.col(quoted(name)) for name in names])
-        with job_failed(f"reading {_listed([batch.stream.name])}"):
+        with _reading(batch.stream.name):
             frame = rows.coalesce(1)
             if batch.numbers_rows:
                 frame = frame.sortWithinPartitions(*map(quoted, batch.order_key))
@@ -126,7 +126,7 @@ def ingest(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ing
     for batch, section in wanted:
         rows = batch.frame.where(f"{MALFORMED} IS NOT NULL").select(MALFORMED)
         job = rows.mapInArrow(LettersTask(batch.stream.name, section, place), SCHEMA)
-        with job_failed(f"reading {_listed([batch.stream.name])}"):
+        with _reading(batch.stream.name):
             reports += contents(job.toArrow(), DONE)
     return reports
 
@@ -141,7 +141,7 @@ def _ingested(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[
     for part in parts[1:]:
         job = job.union(part)
     names = [batch.stream.name for batch in batches]
-    with _few_partitions(job, place.shards), job_failed(f"reading {_listed(names)}"):
+    with _few_partitions(job, place.shards), _reading(*names):
         return list(contents(job.toArrow(), DONE))
 
 
@@ -185,7 +185,7 @@ def _fetched(batch: Arrived, place: WriteTarget) -> Ingested | None:
     if not feeds or len(feeds) > 1:
         return None
     panes = _aggregated(batch, feeds[0])
-    with _few_partitions(panes, place.shards), job_failed(f"reading {_listed([batch.stream.name])}"):
+    with _few_partitions(panes, place.shards), _reading(batch.stream.name):
         table = panes.toArrow()
     return FeedTask(batch.stream, feeds[0], place, batch.queries).run(table.to_batches())
 
@@ -275,8 +275,16 @@ def _few_partitions(frame: DataFrame, count: int) -> Iterator[None]:
             conf.set(name, before)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"stream `{name}`" for name in names)
+@contextmanager
+def _reading(*streams: str) -> Iterator[None]:
+    """Errors of a job tell which streams it has read; that of a source whose it is, if there is only one."""
+    try:
+        with job_failed(f"reading {', '.join(f'stream `{name}`' for name in streams)}"):
+            yield
+    except SourceError as error:
+        if len(streams) == 1:
+            error.stream = error.stream or streams[0]
+        raise
 
 
 __all__ = ["Arrived", "close", "ingest", "late_section"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import pytest
 from tests.spark.sources.conftest import all_rows
 
 from windrow.errors import DataError, QueryError, SourceError
+from windrow.execution.arrivals import Few
 from windrow.language.compile import declare_stream
 from windrow.spark.failures import job_failed
 from windrow.spark.sources import open_url
@@ -67,6 +69,74 @@ def test_one_file_can_be_named(spark: SparkSession, declare: Declare, drain: Dra
     write_parquet(tmp_path / "b.parquet", [2])
     (batch,) = drain(open_url(spark, declare(COLUMNS, f"{tmp_path}/a.parquet")))
     assert batch["item"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("where", ["{}", "file:{}"])
+def test_names_are_names_and_folders_are_columns(
+    spark: SparkSession, declare: Declare, drain: Drain, tmp_path: Path, where: str
+) -> None:
+    """Signs that stand for others in a pattern stand for themselves in the names that it has found."""
+    names = ["day=1/a[1].parquet", "day=1/a1.parquet", "day=2/{b,c}.parquet", "day=2/x?y %41.parquet"]
+    for number, name in enumerate(names):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        write_parquet(tmp_path / "in" / name, [number])
+        os.utime(tmp_path / "in" / name, (1_700_000_000 + number,) * 2)
+    place = where.format(f"{tmp_path}/in/day=*/*.parquet")
+    stream = declare(f"{COLUMNS}, day INT", f"files://{place}?files_per_batch=1")
+    source = open_url(spark, stream)
+    found = [(row["item"], row["day"]) for batch in drain(source) for row in batch.to_pylist()]
+    assert found == [(0, 1), (1, 1), (2, 2), (3, 2)]
+    (one,) = drain(open_url(spark, declare(COLUMNS, f"{tmp_path}/in/{names[0]}")))
+    assert one["item"].to_pylist() == [0]
+
+
+def test_files_elsewhere_are_looked_at_before_a_commit(
+    spark: SparkSession, declare: Declare, tmp_path: Path
+) -> None:
+    """As `file:` is to Spark: what is listed, read and asked again goes through it."""
+    for name in ("a[1]", "b %20"):
+        write_parquet(tmp_path / f"{name}.parquet", [1])
+    source = open_url(spark, declare(COLUMNS, f"files://file:{tmp_path}/*.parquet"))
+    end = source.upto({}, source.latest())
+    assert end is not None
+    assert len(end.items) == 2
+    assert source.check(end)
+    write_parquet(tmp_path / "b %20.parquet", [1, 2, 3])
+    assert not source.check(end)
+    again = source.upto({}, source.latest())
+    assert [file.path for file in again.items] == [f"file:{tmp_path}/a[1].parquet"]  # type: ignore[union-attr]
+    (tmp_path / "a[1].parquet").unlink()
+    assert not source.check(end)
+
+
+def test_calls_of_the_jvm_do_not_grow_with_the_files(
+    spark: SparkSession, declare: Declare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call takes a millisecond, and there may be a hundred thousand files."""
+    client, calls = spark._jvm._gateway_client, list[str]()  # type: ignore[union-attr]
+    send = client.send_command
+    monkeypatch.setattr(client, "send_command", lambda *a, **how: (calls.append(a[0]), send(*a, **how))[1])
+
+    def counted(where: str, number: int) -> int:
+        source = open_url(spark, declare(COLUMNS, f"files://{where}{tmp_path}/{number}/*.parquet"))
+        before = len(calls)
+        end = source.upto({}, source.latest())
+        assert end is not None
+        assert len(end.items) == number
+        frame = source.frame({}, end)
+        made = frame.frame() if isinstance(frame, Few) else frame
+        assert made.count() == number
+        assert source.check(end)
+        return len([call for call in calls[before:] if not call.startswith("m\n")])  # not what lets go
+
+    for number in (2, 40):
+        (tmp_path / str(number)).mkdir()
+        for each in range(number):
+            write_parquet(tmp_path / str(number) / f"{each}.parquet", [each])
+    for where in ("", "file:"):
+        few, many = counted(where, 2), counted(where, 40)
+        assert few > 5
+        assert many < few + 10
 
 
 def test_csv_columns_go_by_name(spark: SparkSession, declare: Declare, tmp_path: Path) -> None:

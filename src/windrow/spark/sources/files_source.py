@@ -12,6 +12,7 @@ back under another name is known by its size, its time and what is in it.
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -36,27 +37,33 @@ from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark.failures import SPARK_ERRORS, reason
 from windrow.spark.sources.fit import Fitting, check_order_names, check_types, fitting, match_names
 from windrow.spark.sources.listing import (
+    as_now,
     digest,
     facts,
     is_local,
     list_files,
+    load,
     opened_listing,
     pattern_root,
     unlisted,
 )
 from windrow.spark.sources.malformed_rows import file_of, row_of
 from windrow.spark.sources.parsers import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
-from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
+from windrow.spark.sources.source import Begun, Offsets, Position, Source, Unsettled, keys_schema
 from windrow.spark.sources.spark_types import from_spark, to_spark
 from windrow.spark.sources.urls import FilesUrl, SourceUrl, format_of, read_files_url, unknown_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyspark.sql import DataFrameReader
+
     from windrow.algebra.types import DataType
     from windrow.state.manifest import SourceFile
 
 _SAMPLE_LINES = 1000
+#: seconds for which a file that was written to has to stay the same, and for which a run that ends waits
+_STABLE, _SETTLING = 0.5, 2.0
 #: files of so many bytes are small; of text that is plain, a line has at least so many
 _SMALL, _PLAIN_TEXT, _SHORT_LINE = 1 << 26, (".csv", ".json", ".jsonl", ".ndjson", ".txt"), 16
 #: the columns of an order key
@@ -120,16 +127,33 @@ class FilesSource(Source):
             ) from None
         return self._read.new(listed, self._stream.title)
 
+    def whole(self) -> list[SourceFile]:
+        """A file that may still be written is waited for a little: a run that ends reads what is there."""
+        found, until = self.latest(), time.monotonic() + _SETTLING
+        while self._read.unstable and time.monotonic() < until:
+            time.sleep(_SETTLING / 20)
+            found = self.latest()
+        return found
+
     def upto(self, start: Position, latest: Sequence[SourceFile]) -> Offsets | None:
-        files = [file for file in latest if not self._read.has(file)]
+        files = [file for file in latest if self.is_bounded or self._read.awaits(file)]
         taken = files if self.is_bounded else self._limited(files)
         if not taken and not self.is_bounded:
             return None
         if taken and self._reader.columns is None:
-            self._reader.look_at(taken[0])
+            self._look_at(taken[0])
         self._reader.check(taken)
         at = {"files": int(start.get("files", 0)) + len(taken), "columns": self._reader.columns}
         return Offsets(at, tuple(taken), has_more=len(taken) < len(files), rows=self._reader.count(taken))
+
+    def _look_at(self, file: SourceFile) -> None:
+        """Find out which columns the first file has, unless it may still be written."""
+        try:
+            self._reader.look_at(file)
+        except SourceError as error:
+            if self.is_settled(Offsets({}, (file,))):
+                raise
+            raise Unsettled(error.message) from None
 
     def _limited(self, files: Sequence[SourceFile]) -> list[SourceFile]:
         taken: list[SourceFile] = []
@@ -156,10 +180,19 @@ class FilesSource(Source):
         return f"file {end.items[0].path}" if len(end.items) == 1 else self.describe()
 
     def check(self, end: Offsets) -> bool:
-        """Whether the files are as they were when they were listed; of those elsewhere Spark makes sure."""
+        """Whether the files are as they were when they were listed."""
         changed = [f for f in end.items if is_local(f.path) and facts(f.path) != f]
+        elsewhere = [f for f in end.items if not is_local(f.path)]
+        if elsewhere:
+            now = as_now(self._spark, [file.path for file in elsewhere])
+            changed += [file for file in elsewhere if file not in now]
         self._read.unstable.update(file.path for file in changed)
         return not changed
+
+    def is_settled(self, end: Offsets) -> bool:
+        """A Parquet file without an end may still be written, unless it has stayed as it is for a while."""
+        cut = [file for file in end.items if not self._reader.is_whole(file)]
+        return self.check(end) and not self._read.may_grow(cut)
 
     def keys(self, end: Offsets) -> pa.Table | None:
         return None if self.is_bounded else self._read.keys(end.items)
@@ -182,7 +215,9 @@ class _Read:
         self._pending: dict[bytes, tuple[int, int, int]] = {}
         #: files that were written to while they were read, and how each was when it was last looked at
         self.unstable: set[str] = set()
-        self._seen: dict[str, SourceFile] = {}
+        self._seen: dict[str, tuple[SourceFile, float]] = {}
+        #: files that could not be read to their end, as they were then
+        self._cut: dict[str, SourceFile] = {}
 
     @classmethod
     def of(cls, keys: pa.Table | None) -> _Read:
@@ -205,8 +240,9 @@ class _Read:
             self._add(key, self._pending[key] if key in self._pending else _facts(file))
         self._renamed.clear()
 
-    def has(self, file: SourceFile) -> bool:
-        return _key(file) in self._known
+    def awaits(self, file: SourceFile) -> bool:
+        """Whether a file was not read, and need not be looked at again before it is."""
+        return _key(file) not in self._known and file.path not in self.unstable
 
     def keys(self, files: Sequence[SourceFile]) -> pa.Table:
         """What a commit remembers of files that it reads, and of new names of others."""
@@ -219,6 +255,8 @@ class _Read:
     def new(self, listed: Sequence[SourceFile], title: str) -> list[SourceFile]:
         """The files of a listing that nobody has read; one that has changed since is refused."""
         there = {_key(file): file for file in listed}
+        if self.unstable:
+            self.unstable.intersection_update([file.path for file in listed])
         found = []
         for key, file in there.items():
             known = self._known.get(key)
@@ -235,12 +273,21 @@ class _Read:
         """Whether a file that was once written to while it was read has stayed the same for a while."""
         if file.path not in self.unstable:
             return True
-        if self._seen.get(file.path) == file:
+        now = time.monotonic()
+        seen, since = self._seen.get(file.path, (None, now))
+        if seen == file and now - since >= _STABLE:
             self.unstable.discard(file.path)
-            self._seen.pop(file.path, None)
+            del self._seen[file.path]
             return True
-        self._seen[file.path] = file
+        self._seen[file.path] = file, since if seen == file else now
         return False
+
+    def may_grow(self, cut: Sequence[SourceFile]) -> bool:
+        """Whether some of these are cut off otherwise than before, so that they are worth another look."""
+        others = [file for file in cut if self._cut.get(file.path) != file]
+        self._cut |= {file.path: file for file in others}
+        self.unstable.update(file.path for file in others)
+        return bool(others)
 
     def _is_renamed(self, key: bytes, file: SourceFile, there: dict[bytes, SourceFile], title: str) -> bool:
         """Whether a file was read under a name that is gone."""
@@ -280,6 +327,16 @@ def _changed(file: SourceFile, title: str) -> SourceError:
         code="file-changed",
         hint="restore it, or start with a new state directory; write new rows to new files",
     )
+
+
+def _in_path(path: str, root: str) -> list[str]:
+    """The columns that are in the names of folders, in lower case.
+
+    >>> _in_path("/in=1/Day=2/x.parquet", "/in=1")
+    ['day']
+    """
+    folders = path.removeprefix(root).split("/")[:-1]
+    return [folder.partition("=")[0].lower() for folder in folders if "=" in folder]
 
 
 def _common_format(files: Sequence[SourceFile], wanted: FilesUrl) -> str:
@@ -349,21 +406,32 @@ class _Reader:
         """Refuse a file of this machine that lacks a column: Spark would read NULL."""
         if self.kind != "parquet" or self.wanted.absent == "null" or self.columns is None:
             return
-        wanted = {field["name"] for field in self.columns["schema"]["fields"]}
+        wanted = {field["name"].lower(): field["name"] for field in self.columns["schema"]["fields"]}
         for file in files:
-            if not is_local(file.path) or "=" in file.path:
+            if not is_local(file.path):
                 continue
             try:
-                absent = wanted - set(pq.read_schema(file.path).names)
+                given = {name.lower() for name in pq.read_schema(file.path).names}
             except (OSError, pa.ArrowException):
                 continue  # what is no Parquet file is told when it is read
+            absent = wanted.keys() - given - set(_in_path(file.path, self.root))
             if absent:
                 raise SourceError(
-                    f"{self.stream.title}: {file.path} has no column `{min(absent)}`, which files before it"
-                    " have",
+                    f"{self.stream.title}: {file.path} has no column `{wanted[min(absent)]}`, which files"
+                    " before it have",
                     code="missing-column",
                     hint="write it with all columns; if it may be left out, say `?absent=null`",
                 )
+
+    def is_whole(self, file: SourceFile) -> bool:
+        """Whether a file has an end, as far as that is to be seen: what a Parquet file is stands there."""
+        if self.kind != "parquet" or not is_local(file.path):
+            return True
+        try:
+            pq.read_metadata(file.path)
+        except (OSError, pa.ArrowException):
+            return False
+        return True
 
     def count(self, files: Sequence[SourceFile]) -> int | None:
         """About how many rows files have, at most, if they are small; nobody knows of compressed text."""
@@ -395,20 +463,12 @@ class _Reader:
 
     def _load(self, kind: str, schema: StructType | None, paths: Sequence[str], **options: Any) -> DataFrame:
         """The files as Spark gives them."""
-        return self._read(self._reader(kind, schema, **options), paths)
+        return load(self.spark, self._reader(kind, schema, **options), paths)
 
-    def _reader(self, kind: str, schema: StructType | None, **options: Any) -> Any:
+    def _reader(self, kind: str, schema: StructType | None, **options: Any) -> DataFrameReader:
         """What reads files of a kind: their names are names, and no patterns."""
         reader = self.spark.read.format(kind).options(__globPaths__="false", basePath=self.root, **options)
-        return (reader if schema is None else reader.schema(schema))._jreader
-
-    def _read(self, reader: Any, paths: Sequence[str]) -> DataFrame:
-        if len(paths) == 1:
-            return DataFrame(reader.load(paths[0]), self.spark)
-        # one call of the JVM for all of them: a list would take one for each
-        jvm: Any = self.spark._jvm
-        names = jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens("\0".join(paths), "\0")
-        return DataFrame(reader.load(names), self.spark)
+        return reader if schema is None else reader.schema(schema)
 
     # Parquet.
 
@@ -434,10 +494,10 @@ class _Reader:
             else:
                 schema = StructType.fromJson(self.columns["schema"])
             reader = self._reader("parquet", schema)
-            shape = fitting(self._read(reader, paths), self.stream, self.order, self.where, row_of())
+            shape = fitting(load(self.spark, reader, paths), self.stream, self.order, self.where, row_of())
             self._prepared[key] = reader, shape
         known, fits = self._prepared[key]
-        return fits.of(self._read(known, paths))
+        return fits.of(load(self.spark, known, paths))
 
     # CSV.
 

@@ -10,18 +10,20 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
 
 from windrow.errors import SourceError
-from windrow.spark.failures import SPARK_ERRORS, reason
+from windrow.spark.failures import SPARK_ERRORS, is_gone, reason
 from windrow.state.manifest import SourceFile
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrameReader, SparkSession
 
 _WILDCARD = re.compile(r"[*?\[{\\]")
 _SHOWN = 5
@@ -205,16 +207,37 @@ def _regex(part: str) -> str:
 # ------------------------------------------------------------ elsewhere
 
 
+def load(spark: SparkSession, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """What a reader makes of some files, by one call of the JVM: a list would take one for each of them."""
+    known: Any = reader._jreader
+    if len(paths) == 1:
+        return DataFrame(known.load(paths[0]), spark)
+    jvm: Any = spark._jvm
+    names = jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens("\0".join(paths), "\0")
+    return DataFrame(known.load(names), spark)
+
+
+def as_now(spark: SparkSession, paths: Sequence[str]) -> set[SourceFile]:
+    """Files elsewhere as they are now; none of them if one is gone."""
+    reader = spark.read.format("binaryFile").option("__globPaths__", "false")
+    try:
+        return set(_listed(load(spark, reader, paths)))
+    except SPARK_ERRORS as error:
+        if is_gone(error):
+            return set()
+        raise SourceError(f"files cannot be looked at again: {reason(error)}", code="source-away") from None
+
+
 def _files_elsewhere(spark: SparkSession, place: str) -> list[SourceFile]:
     """Spark lists the files, without reading them."""
     frame = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(place)
+    return [file for file in _listed(frame) if not _is_hidden(file.path.rpartition("/")[2])]
+
+
+def _listed(frame: DataFrame) -> list[SourceFile]:
     table = frame.selectExpr("path", "length", "unix_micros(modificationTime) AS modified").toArrow()
     columns = (table[name].to_pylist() for name in ("path", "length", "modified"))
-    return [
-        SourceFile(path, size, modified * 1000)
-        for path, size, modified in zip(*columns, strict=True)
-        if not _is_hidden(path.rpartition("/")[2])
-    ]
+    return [SourceFile(path, size, modified * 1000) for path, size, modified in zip(*columns, strict=True)]
 
 
 # ------------------------------------------------------------ nothing there

@@ -33,6 +33,10 @@ class Offsets:
     rows: int | None = None
 
 
+class Unsettled(Exception):  # noqa: N818  it is for the loop, which asks once more
+    """What a source has found may still be written."""
+
+
 class Source:
     """What every source is; the rows of `frame` have the declared columns, in order and of the declared
     types, and after them the columns of `order_key`.
@@ -78,7 +82,7 @@ class Source:
         return False
 
     def upto(self, start: Position, latest: Any) -> Offsets | None:
-        """How far the next epoch goes; None if there is nothing new."""
+        """How far the next epoch goes; None if there is nothing new. May be `Unsettled`."""
         raise NotImplementedError
 
     def frame(self, start: Position, end: Offsets) -> Any:
@@ -96,6 +100,10 @@ class Source:
     def check(self, end: Offsets) -> bool:
         """Whether what was read is still what it was, before a commit says so."""
         return True
+
+    def is_settled(self, end: Offsets) -> bool:
+        """Whether what could not be read will stay so; if not, it is looked at anew."""
+        return self.check(end)
 
     def keys(self, end: Offsets) -> pa.Table | None:
         """What is remembered of items one by one, of which the last commit knows the others."""
