@@ -230,6 +230,29 @@ def test_where_bad_rows_go_is_checked_when_it_is_declared(tmp_path: Path, option
     assert refused.value.hint
 
 
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_growing_text_has_no_order_of_arrival(tmp_path: Path, spark: SparkSession, kind: str) -> None:
+    """Lines are not numbered; of files that do not grow Spark numbers them."""
+    text = {
+        "csv": "k,v,t\n1,10,0\n1,20,5\n",
+        "json": '{"k": 1, "v": 10, "t": 0}\n{"k": 1, "v": 20, "t": 5}\n',
+    }
+    (tmp_path / f"0.{kind}").write_text(text[kind])
+
+    def run(bounded: bool) -> Any:
+        with Windrow(spark, tmp_path / f"state {bounded}") as w:
+            source = f"files://{tmp_path}/*.{kind}{'?bounded=true' * bounded}"
+            w.sql(f"CREATE STREAM s ({COLUMNS}) {OPTIONS} FROM '{source}'")
+            w.query("q", "SELECT v FROM s [ROWS 1 WATTR row_num]")
+            w.run(once=True)
+            return [row["v"] for row in w.queries["q"].results().to_pylist() if row.get("op", "+") == "+"]
+
+    with pytest.raises(QueryError, match="no order of arrival") as refused:
+        run(bounded=False)
+    assert refused.value.code == "no-order"
+    assert run(bounded=True) == [10, 20]
+
+
 def test_a_file_of_another_type_is_refused(tmp_path: Path, spark: SparkSession) -> None:
     (tmp_path / "in").mkdir()
     pq.write_table(table_of(BATCHES[0]), tmp_path / "in" / "0.parquet")

@@ -24,9 +24,15 @@ from tests.support.life import Life
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance
 from windrow.engine.epoch import Draft
 from windrow.engine.load_shedding import Shedding
+from windrow.engine.output.dispatch import Delivering
+from windrow.engine.refresh_scheduler import Refreshes
+from windrow.engine.sharing.arrangement import Arranging
+from windrow.engine.statistics import ObservedStatistics
 from windrow.errors import WindrowError
+from windrow.execution.local import HereJobs
 from windrow.spark.sources.source import keys_schema
 from windrow.state.log import CommitLog
+from windrow.state.store import _GroupedStore
 
 SCRIPT = f"""
 CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3 KEEP 1000 SHEDDABLE;
@@ -43,9 +49,12 @@ CREATE ARCHIVE of_s ON s KEY v PARTITIONS 2 x 2 KEEP 30
 """
 #: what an epoch with rows, a promise and a seal calls, one after the other
 STEPS: dict[str, tuple[Any, str]] = {
+    "collecting": (Delivering, "collect"),
+    "arranging": (Arranging, "arrange"),
+    "drafting": (Engine, "draft"),
     "overlook": (Draft, "overlook"),
-    "arranging": (Engine, "draft"),
     "reading": (Engine, "_arrived"),
+    "the job of rows": (HereJobs, "ingest"),
     "taking": (Draft, "take"),
     "remembering": (Draft, "remember"),
     "promising": (Draft, "promise"),
@@ -55,11 +64,18 @@ STEPS: dict[str, tuple[Any, str]] = {
     "due": (Draft, "due"),
     "due together": (Draft, "shared_due"),
     "tasks": (Draft, "tasks"),
+    "the job of windows": (HereJobs, "close"),
     "closing": (Draft, "close"),
     "measuring": (Draft, "measured"),
+    "noting refreshes": (Refreshes, "measured"),
     "tidying": (Draft, "tidy"),
     "effort": (Draft, "effort"),
+    "looking around": (Engine, "_outside"),
+    "noting queries": (Arranging, "note"),
     "shedding": (Shedding, "after"),
+    "observing": (ObservedStatistics, "after"),
+    "deciding": (Refreshes, "decisions"),
+    "settling": (_GroupedStore, "settle"),
     "manifest": (Draft, "manifest"),
     "committing": (CommitLog, "commit"),
 }
