@@ -414,7 +414,7 @@ class Windrow:
         began = time.monotonic()
         while not push.committed.done() and not self._closed:
             rest = math.inf if timeout is None else began + timeout - time.monotonic()
-            with suppress(TimeoutError):
+            with suppress(TimeoutError, CancelledError):
                 push.committed.result(min(max(0.0, rest), _LOOK))
             if rest <= 0:
                 break

@@ -713,6 +713,28 @@ def test_a_push_that_a_run_leaves_behind_is_taken_after_it(tmp_path: Path) -> No
         assert w.engine.streams["p"].known.accepted == 1
 
 
+def test_of_two_who_push_the_same_each_is_told(tmp_path: Path) -> None:
+    """Also if one of them does not wait any longer, and takes it back."""
+    told: list[Any] = []
+    with pushing(tmp_path) as w:
+        source: Any = w._pushed("p")
+        w._loop = Loop(w.engine, {}, tmp_path)  # one that takes nothing
+
+        def push(timeout: float | None) -> None:
+            try:
+                Windrow.push(w, "p", list(BATCHES[0]), key="a", timeout=timeout)
+            except StateError as error:
+                told.append(error.code)
+
+        patient = threading.Thread(target=push, args=(None,))
+        patient.start()
+        wait_until(lambda: source.latest() != ())
+        push(0.01)
+        patient.join()
+        w._loop = None
+    assert told == ["busy", "busy"]
+
+
 def test_only_pushes_with_keys_are_remembered(tmp_path: Path) -> None:
     """The others cannot come again."""
     with pushing(tmp_path) as w:

@@ -17,9 +17,9 @@ from tests.spark.sources.conftest import all_rows
 from tests.support.patience import PATIENCE
 
 from windrow.engine.loop import PASSING
-from windrow.errors import SourceError
+from windrow.errors import DataError, SourceError
 from windrow.language.compile import declare_table
-from windrow.spark.failures import translated
+from windrow.spark.failures import job_failed, translated
 from windrow.spark.sources import open_url
 from windrow.spark.sources.kafka_source import KafkaSource, ReadMessages, Topic, check_still_there, limited
 from windrow.spark.sources.ranges import told_to_driver
@@ -315,6 +315,19 @@ def test_malformed_messages_are_left_out_if_told(
     source = open_url(spark, declare(COLUMNS, f"kafka://{server}/bad?malformed=drop"))
     (batch,) = drain(source)
     assert sorted(batch["item"].to_pylist()) == [1, 2]
+
+
+def test_a_malformed_message_is_named_by_its_offset(
+    spark: SparkSession, declare: Declare, server: str, send: Send
+) -> None:
+    send("worse", row(1), row(2))
+    send("worse", row(3), row('"x"'))
+    frame = all_rows(open_url(spark, declare(COLUMNS, f"kafka://{server}/worse")))
+    with pytest.raises(DataError) as told, job_failed("reading stream `s`"):
+        frame.toArrow()
+    place = "topic `worse`, partition 1, offset 1, column `item`"
+    assert told.value.message == f"reading stream `s`: {place}: `x` is no BIGINT"
+    assert told.value.code == "malformed-row"
 
 
 def test_opening_tells_what_is_missing(spark: SparkSession, declare: Declare, server: str) -> None:
