@@ -105,6 +105,17 @@ def test_a_store_that_does_not_answer_is_no_fault_of_the_file(
     assert translated(RuntimeError("while reading file s3a://b/1.parquet."), "reading").code == code
 
 
+@pytest.mark.parametrize(
+    "value", ["No space left on device", "disk-full", "failed to connect back", "No module named 'x'"]
+)
+def test_what_a_row_says_is_no_failure_of_the_machine(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setattr(
+        failures, "causes", lambda _: [Cause("SparkRuntimeException", "CAST_INVALID_INPUT", "22018")]
+    )
+    error = translated(RuntimeError(f"The value '{value}' of the type STRING cannot be cast"), "reading")
+    assert (error.code, error.code in PASSING) == ("malformed-row", False)
+
+
 def test_a_worker_that_hung_up_has_died(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [Cause("org.apache.spark.SparkException"), Cause("java.io.EOFException")]
     monkeypatch.setattr(failures, "causes", lambda _: found)

@@ -125,7 +125,9 @@ def translated(error: BaseException, what: str) -> WindrowError:
     """What a failed job means to a user. Of three classes: what rows are at fault for, and what is so about
     their source, is told; all else is `job-failed` or the like, and may pass."""
     text, known = str(error), causes(error)
-    if "No space left on device" in text or "disk-full" in text:
+    # a value that rows are at fault for may say anything
+    is_of_rows = any(cause.state.startswith(_DATA_EXCEPTION) for cause in known)
+    if ("No space left on device" in text or "disk-full" in text) and not is_of_rows:
         return WindrowError(
             f"the disk is full while {what}",
             code="disk-full",
