@@ -288,6 +288,26 @@ def test_a_file_whose_end_is_not_written_yet_is_waited_for(tmp_path: Path, is_fi
         files.check(*numbers)
 
 
+def test_a_first_file_that_is_written_while_it_is_opened_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, path = Folder(tmp_path), tmp_path / "in" / "0.parquet"
+    whole = partly(path, 0)
+    facts, asked = files_source.facts, list[str]()
+
+    def written(name: str) -> Any:
+        if not asked:
+            path.write_bytes(whole)
+        asked.append(name)
+        return facts(name)
+
+    monkeypatch.setattr(files_source, "facts", written)
+    with files:
+        assert asked
+        files.w.run(once=True)
+        assert files.accepted == 3
+
+
 def files_end(files: Folder) -> Any:
     """Why a run has ended, if it has."""
     return lambda: None if files.w.is_running else str(files.w.engine.ended)

@@ -71,7 +71,7 @@ def test_one_file_can_be_named(spark: SparkSession, declare: Declare, drain: Dra
     assert batch["item"].to_pylist() == [1]
 
 
-@pytest.mark.parametrize("where", ["{}", "file:{}"])
+@pytest.mark.parametrize("where", ["{}", "file://{}"])
 def test_names_are_names_and_folders_are_columns(
     spark: SparkSession, declare: Declare, drain: Drain, tmp_path: Path, where: str
 ) -> None:
@@ -96,7 +96,7 @@ def test_files_elsewhere_are_looked_at_before_a_commit(
     """As `file:` is to Spark: what is listed, read and asked again goes through it."""
     for name in ("a[1]", "b %20"):
         write_parquet(tmp_path / f"{name}.parquet", [1])
-    source = open_url(spark, declare(COLUMNS, f"files://file:{tmp_path}/*.parquet"))
+    source = open_url(spark, declare(COLUMNS, f"files://file://{tmp_path}/*.parquet"))
     end = source.upto({}, source.latest())
     assert end is not None
     assert len(end.items) == 2
@@ -133,7 +133,7 @@ def test_calls_of_the_jvm_do_not_grow_with_the_files(
         (tmp_path / str(number)).mkdir()
         for each in range(number):
             write_parquet(tmp_path / str(number) / f"{each}.parquet", [each])
-    for where in ("", "file:"):
+    for where in ("", "file://"):
         few, many = counted(where, 2), counted(where, 40)
         assert few > 5
         assert many < few + 10

@@ -97,7 +97,18 @@ class FilesSource(Source):
         self._files = found if wanted.bounded else files
         self._read = _Read()
         if files:
-            self._reader.look_at(files[0])
+            self._open(files[0])
+
+    def _open(self, file: SourceFile) -> None:
+        """Find out which columns the first file has; if it is still written, the run does."""
+        try:
+            self._reader.look_at(file)
+        except SourceError:
+            if self._reader.is_whole(file):
+                raise
+            time.sleep(_STABLE)
+            if facts(file.path) == file:
+                raise
 
     def describe(self) -> str:
         return f"files {self._wanted.place}"
