@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
-from tests.engine.driven import STREAM, Driven, as_rows
-from tests.engine.world import BATCHES, SUMS, oracle, table_of
+from tests.support.history import BATCHES, COLUMNS, STREAM, SUMS, rows_in, table_of
+from tests.support.life import Life
+from tests.support.oracle import oracle
 from tests.support.patience import wait_until
 
 from windrow.engine import epoch as draft
@@ -77,7 +78,7 @@ class Folder:
         return path
 
     def __enter__(self) -> Self:
-        self.w = Driven(self.folder / "state")
+        self.w = Life(self.folder / "state")
         self.w.sql(WIDE)
         self.w.query("q", SUMS, sink=f"files://{self.folder}/out")
         stream = self.w.engine.streams["s"].stream
@@ -99,10 +100,9 @@ class Folder:
         """Exactly these batches were read."""
         assert self.accepted == sum(len(BATCHES[number]) for number in numbers)
         self.w.end()
-        tables = [pq.read_table(path) for path in (self.folder / "out").glob("*.parquet")]
-        found = [tuple(row.values()) for table in tables for row in table.to_pylist()]
         batches = [BATCHES[number] for number in numbers]
-        assert sorted(found) == as_rows(oracle(SUMS, batches, "WATTR t SLACK 1000"))
+        wide = {"s": (COLUMNS, "WATTR t SLACK 1000")}
+        assert rows_in(self.folder / "out", "*.parquet") == oracle(SUMS, batches, wide)
 
 
 def test_files_that_come_late_with_old_times_are_read(tmp_path: Path) -> None:
