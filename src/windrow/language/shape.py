@@ -163,6 +163,9 @@ def _missing(tokens: Tokens, index: int, wanted: ExpectedToken) -> QueryError:
     if token.word == "," and is_keyword(tokens, index + 1):
         message, span = f"a comma before `{found.text}`", token.span
         return QueryError(message, code="syntax", span=span, hint="remove the comma, or add another item")
+    if (token.word, found.word) == ("*", "FROM") and get_close_matches(tokens.word(index - 1), ["SELECT"]):
+        before, hint = tokens[index - 1], "did you mean `SELECT`?"
+        return QueryError(f"unexpected `{before.text}`", code="syntax", span=before.span, hint=hint)
     hint = _of_others(tokens, index) or f"add it, or remove `{token.text}`"
     if wanted.name and found.kind is TokenKind.WORD:
         hint = f"`{found.text}` is a word of the language; as a name it is written in backticks"

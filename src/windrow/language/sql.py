@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import ClassVar
 
 import sqlglot
@@ -126,6 +127,9 @@ def _call(self: Converter, node: exp.Expr) -> syntax.Node:
         parts = [*parts[:-1], parts[-1].this]
     if name == "struct":
         return _struct(self, parts, span)
+    if len(parts) == 1 and isinstance(parts[0], exp.Query) and get_close_matches(word.word, ["EXISTS"]):
+        hint = "did you mean `EXISTS`?"
+        raise QueryError(f"no function `{word.name}`", code="unknown-function", span=word.span, hint=hint)
     args = self.all(parts)
     if name in ("floor_to", "ceil_to"):
         return reductions.rounded(span, name, args)
