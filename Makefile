@@ -100,14 +100,14 @@ setup: $(STAMP) ## the environment only; the other targets do it by themselves
 # Only a change of the two files that say what is installed leads to a new installation.
 $(READY): requirements.lock pyproject.toml
 	@test -x $(PY) || $(MAKE) --no-print-directory $(PY)
-	@$(INSTALL); $(FIND_JAVA); echo "installing Windrow and Spark: some 350 MB, a minute or two"; \
+	@$(INSTALL); $(FIND_JAVA); echo "installing Windrow and Spark: some 650 MB, a minute or more"; \
 	  install --constraint requirements.lock --editable ".[$${java}server]"
 	@touch $@
 	@echo "installed. These work now, from this folder:"
 	@echo "  $(VENV)/bin/windrow demo auction              another stream"
 	@echo "  $(VENV)/bin/windrow run examples/orders.cql --flush"
 	@echo "  $(VENV)/bin/windrow shell                     statements one by one"
-	@echo "  $(VENV)/bin/windrow demo --serve              a live page, on http://127.0.0.1:8642"
+	@echo "  $(VENV)/bin/windrow demo --serve              live: http://127.0.0.1:8642"
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -x $(PY) || $(MAKE) --no-print-directory $(PY)
