@@ -11,7 +11,8 @@ import pytest
 from tests.cli.support import run
 from tests.support.patience import PATIENCE
 
-from windrow.cli.session import HELP
+from windrow.cli.session import HELP, ShellSession
+from windrow.errors import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,12 +62,42 @@ def test_mistakes_are_shown_and_the_shell_goes_on(
         (".explain", "error[bad-command]: `.explain` does not take 0 words\n  = see .help\n"),
         (".start", "error[no-query]: there is no query to run\n  = write CREATE QUERY name AS SELECT … ;\n"),
         (".stop", "error[not-running]: nothing is running\n  = run the queries with .start\n"),
+        ("watch q", "error[unknown-command]: no statement begins with `watch`\n  = did you mean `.watch`?\n"),
+        ("start;", "error[unknown-command]: no statement begins with `start`\n  = did you mean `.start`?\n"),
     ],
 )
 def test_a_command_that_is_wrong_says_how_it_is_used(
     command: str, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert typed(monkeypatch, capsys, command) == (0, "", message)
+
+
+def test_a_span_of_time_is_refused_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = typed(monkeypatch, capsys, STREAM + QUERY + ".start 1 secnd\n")
+    assert (code, err) == (0, "error[window-unit]: no unit `secnd`\n  = did you mean `SECONDS`?\n")
+
+
+class Failed:
+    """An engine that runs, and one of whose queries has failed."""
+
+    commit, is_running = 7, True
+    problems = (QueryError("query `bad` was stopped"),)
+
+    def stop(self) -> None:
+        raise self.problems[0]
+
+
+def test_a_failure_is_told_once_and_a_run_with_one_can_be_stopped(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = ShellSession(None, is_typed=False)
+    monkeypatch.setattr(session, "_engine", Failed())
+    session.take(".stop")
+    shown = capsys.readouterr()
+    assert shown.out == "stopped at commit 7\n"
+    assert shown.err == "error[query]: query `bad` was stopped\n"
 
 
 def test_commands_list_explain_and_quit(

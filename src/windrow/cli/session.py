@@ -27,6 +27,7 @@ from windrow.cli.echo import silent
 from windrow.cli.options import Observability, SparkChoice
 from windrow.cli.plain import answer_lines, print_shown, wrapped
 from windrow.errors import QueryError, WindrowError, nearest
+from windrow.language.statements import begins_statement
 from windrow.language.tokens import scan
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ _BARE = {
 _COMMANDS = (".help", ".tables", ".explain", ".start", ".stop", ".results", ".watch", ".quit", ".exit")
 #: statements that a line holds, with their semicolon or without
 _WHOLE = re.compile(r"\s*(describe|show)\s+\w+\s*", re.IGNORECASE)
+#: a word alone in its line
+_WORD = re.compile(r"\s*(\w+)\s*;?\s*")
 _PAUSE = 0.2
 
 
@@ -78,8 +81,13 @@ def is_ended(text: str) -> bool:
     [True, False, False, True, True]
     >>> [is_ended(text) for text in ("SELECT 1\\nquit", "SELECT x\\n.5", "DESCRIBE bids", "DESCRIBE")]
     [True, False, True, False]
+    >>> [is_ended(text) for text in ("start", "watch q", "clear", "SELECT", "SELECT\\nwatch")]
+    [True, True, True, False, False]
     """
-    if _WHOLE.fullmatch(text):
+    if _WHOLE.fullmatch(text) or _without_point(text):
+        return True
+    word = _WORD.fullmatch(text)
+    if word and not begins_statement(word[1]):
         return True
     if text.strip().startswith((".", "\\")) or _is_command(text.rpartition("\n")[2]):
         return True
@@ -94,6 +102,16 @@ def _is_command(line: str) -> bool:
     """Whether a line is one by itself, also below a statement whose semicolon was forgotten."""
     word = line.strip().rstrip(";").partition(" ")[0]
     return word in _COMMANDS or word.startswith("\\") or line.strip().rstrip(";").lower() in _BARE
+
+
+def _without_point(text: str) -> str | None:
+    """The command that a line begins with, if only its point is missing.
+
+    >>> _without_point("watch top"), _without_point("explain SELECT")
+    ('.watch', None)
+    """
+    word = text.split(maxsplit=1)[0].rstrip(";").lower() if text.strip() else ""
+    return f".{word}" if f".{word}" in _COMMANDS and not begins_statement(word) else None
 
 
 def watch(
@@ -217,6 +235,10 @@ class ShellSession:
     # ------------------------------------------------------------ statements
 
     def _sql(self, text: str) -> None:
+        command = _without_point(text)
+        if command is not None:
+            hint = f"did you mean `{command}`?"
+            raise QueryError(f"no statement begins with `{command[1:]}`", code="unknown-command", hint=hint)
         self._await_start()
         before = set(self.catalog.names)
         self._do(text)
@@ -276,14 +298,19 @@ class ShellSession:
         print(wrapped(str(plan)))
 
     def _start(self, *trigger: str) -> None:
+        from windrow.engine.declarations import period
+
         if not self._declared.catalog.queries:
             raise QueryError(
                 "there is no query to run", code="no-query", hint="write CREATE QUERY name AS SELECT … ;"
             )
         self._await_start()
+        every = " ".join(trigger) or "1 second"
+        if trigger[:1] != ("0",):  # at once, whatever the unit
+            period(every)  # what is no span of time is refused before Spark starts
         self._declared.check_sources(self._declared.text)
         self._told.clear()  # what goes wrong again is told again
-        run = partial(self._run, " ".join(trigger) or "1 second")
+        run = partial(self._run, every)
         if not self._is_typed:
             run()
             return
@@ -336,9 +363,12 @@ class ShellSession:
         return engine
 
     def _stop(self) -> None:
-        self._running().stop()
-        assert self._engine is not None
-        print(f"stopped at commit {self._engine.commit}")
+        engine = self._running()
+        try:
+            engine.stop()
+        except WindrowError as error:  # of a query that has failed, and was told when it did
+            self._tell_once(error)
+        print(f"stopped at commit {engine.commit}")
 
     def _running(self) -> Windrow:
         """The engine, if it runs; what has ended it is told with the other problems."""

@@ -203,6 +203,15 @@ def read_statement(tokens: Tokens) -> syntax.Statement:
     return reader(Cursor(tokens))
 
 
+def begins_statement(word: str) -> bool:
+    """Whether a statement may begin with this word.
+
+    >>> begins_statement("create"), begins_statement("start")
+    (True, False)
+    """
+    return word.upper() in _STATEMENTS
+
+
 def _check_is_one(tokens: Tokens) -> None:
     """No second statement begins inside of it: then a semicolon is missing."""
     for index in range(2 if tokens.word(0) == "SHOW" else 1, len(tokens) - 1):
