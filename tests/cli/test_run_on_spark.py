@@ -53,7 +53,7 @@ def slow_windows() -> list[tuple[int, str, float]]:
             for end in range(minute_of(row["ts"]) + 1, minute_of(row["ts"]) + 6):
                 found[end, row["segment"]].append(float(row["speed"]))
     means = [(end, segment, fmean(speeds)) for (end, segment), speeds in sorted(found.items())]
-    return [(end, segment, round(mean, 6)) for end, segment, mean in means if mean < 40]
+    return [(end, segment, round(mean, 1)) for end, segment, mean in means if mean < 40]
 
 
 def test_a_script_over_files(
@@ -67,7 +67,7 @@ def test_a_script_over_files(
     code, out, err = run(capsys, "run", "examples/speeds.cql", "--flush")
     assert code == 0, err
     assert "error" not in err
-    found = [(minute_of(row["at"]), row["segment"], round(row["speed"], 6)) for row in answers(out, "slow")]
+    found = [(minute_of(row["at"]), row["segment"], row["speed"]) for row in answers(out, "slow")]
     assert found == slow_windows()
     written = sorted((tmp_path / "per_minute").glob("*.csv"))
     assert sum(len(file.read_text().splitlines()) - 1 for file in written) == 60
