@@ -112,7 +112,8 @@ def test_what_goes_to_a_sink_shows_its_last_rows(tmp_path: Path) -> None:
     script = (
         (EXAMPLES / "orders.cql").read_text().replace("GROUP BY item;", "GROUP BY item INTO 'files:out';")
     )
-    (tmp_path / "sunk.cql").write_text(script)
+    huge = "CREATE QUERY huge AS SELECT item FROM orders [RANGE 1 HOUR] WHERE quantity > 1000;"
+    (tmp_path / "sunk.cql").write_text(script + huge)
     command = [sys.executable, "-m", "tests.cli.without_spark", "run", "sunk.cql", "--flush"]
     code, screen = run_in_terminal(command, 80, 24, cwd=tmp_path, env=environment())
     assert code == 0, screen.lines
@@ -126,6 +127,7 @@ def test_what_goes_to_a_sink_shows_its_last_rows(tmp_path: Path) -> None:
         "  all of them: files:out",
     ]
     assert [*(tmp_path / "out").iterdir()]
+    assert screen.lines[-1] == "without an answer: huge"
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)

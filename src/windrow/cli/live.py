@@ -18,8 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from windrow.cli.echo import silent
-from windrow.cli.plain import column_values, count, counted, elapsed, instant, is_numeric, span, value
+from windrow.cli.plain import count, counted, elapsed, instant, is_numeric, span
 from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow, View
+from windrow.sinks.legible import column_values, value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 
 from windrow.cli.snapshots import RunSnapshot, StreamNow, View
+from windrow.sinks.legible import column_values, value
 
 if TYPE_CHECKING:
     from windrow.algebra.explain.warnings import Warned
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOTHING = "–"
-#: of a number with a fraction
-_DIGITS = 7
 
 
 def count(number: int) -> str:
@@ -96,49 +95,6 @@ def span(ticks: Instant | None, *, is_time: bool) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else elapsed(seconds)
 
 
-def value(cell: Any) -> str:
-    """One value of an answer, on one line.
-
-    >>> value(61.25), value(None), value(datetime(2026, 1, 1, 0, 5, tzinfo=UTC)), value(2.0)
-    ('61.25', 'NULL', '2026-01-01 00:05:00', '2')
-    """
-    match cell:
-        case None:
-            return "NULL"
-        case bool():
-            return str(cell).lower()
-        case float():
-            return f"{cell:.6g}"
-        case datetime():
-            return cell.strftime("%Y-%m-%d %H:%M:%S.%f").rstrip("0").removesuffix(".")
-    return _on_one_line(str(cell))
-
-
-def column_values(cells: Sequence[Any]) -> list[str]:
-    """The values of a column. Fractions have as many places as each other, so that points stand below points.
-
-    >>> column_values([65.4729, 58.617, 7.0]), column_values([0.5, None, 1e-9])
-    (['65.4729', '58.6170', '7.0000'], ['0.5', 'NULL', '1e-09'])
-    >>> column_values([1234.5, 0.123456])
-    ['1234.500', '0.123']
-    """
-    texts = [value(cell) for cell in cells]
-    fractions = [
-        text.partition(".")[2] for cell, text in zip(cells, texts, strict=True) if isinstance(cell, float)
-    ]
-    if not any(fractions) or not all(text.isdigit() for text in fractions if text):
-        return texts
-    most = max(abs(cell) for cell in cells if isinstance(cell, float) and math.isfinite(cell))
-    places = min(max(map(len, fractions)), max(0, _DIGITS - len(str(int(most)))))
-    is_small = any(isinstance(cell, float) and 0 < abs(cell) < 10.0 ** (1 - places) for cell in cells)
-    if is_small:  # it would hardly be seen
-        return texts
-    return [
-        f"{cell:.{places}f}" if isinstance(cell, float) and math.isfinite(cell) else text
-        for cell, text in zip(cells, texts, strict=True)
-    ]
-
-
 def is_numeric(cells: Sequence[Any]) -> bool:
     """Whether a column is one of numbers.
 
@@ -149,15 +105,6 @@ def is_numeric(cells: Sequence[Any]) -> bool:
     return bool(there) and all(
         isinstance(cell, int | float | Decimal) and not isinstance(cell, bool) for cell in there
     )
-
-
-def _on_one_line(text: str) -> str:
-    r"""Text that cannot command a terminal.
-
-    >>> _on_one_line("a\x1b[31m")
-    'a\\x1b[31m'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 # ------------------------------------------------------------ plain

@@ -111,6 +111,8 @@ def _closing(before: RunSnapshot, after: RunSnapshot, seconds: float, state: str
     if once and before.rows_in and before.commit and after.rows_in == before.rows_in:
         return f"nothing new: {state} has these rows already\nanother --state begins again"
     told = f"{'done' if once else 'stopped'}: {summary(after, seconds, before)}"
+    silent = [query.name for query in after.queries if not query.rows and query.status == "running"]
+    told += f"\nwithout an answer: {', '.join(silent)}" if silent else ""
     return told if once else f"{told}\nthe same command goes on from there, with {state}"
 
 

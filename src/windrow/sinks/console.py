@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from windrow.sinks.delivery import Delivery, Opening, Sink, SinkUrl, explained
 from windrow.sinks.json_rows import is_number, json_line, json_rows
+from windrow.sinks.legible import column_values, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.table import Table
 
@@ -83,7 +84,8 @@ def _print_table(out: TextIO, delivery: Delivery, limit: int) -> None:
     title = Text(printable(f"{delivery.query}, commit {delivery.commit}: {shown}"), style="italic")
     names = [printable(name) for name in delivery.schema.names]
     kinds = delivery.schema.types
-    rows = [[*map(_cell, row.values(), kinds)] for row in islice(_rows(delivery), limit)]
+    columns = [*zip(*(row.values() for row in islice(_rows(delivery), limit)), strict=True)]
+    rows = [*map(list, zip(*map(_cells, columns, kinds), strict=True))]
     console = Console(file=out)
     table = _table(names, rows, kinds)
     console.print(title)
@@ -128,6 +130,13 @@ def _records(names: list[str], rows: list[list[str]], width: int) -> Iterator[st
         yield line
 
 
+def _cells(values: Sequence[Any], kind: pa.DataType) -> list[str]:
+    """The values of a column as people read them: fractions in few digits, points below points."""
+    if pa.types.is_floating(kind):
+        return column_values(values)
+    return [_cell(value, kind) for value in values]
+
+
 def _cell(value: Any, kind: pa.DataType) -> str:
     """A value as people read it.
 
@@ -139,15 +148,3 @@ def _cell(value: Any, kind: pa.DataType) -> str:
     if pa.types.is_timestamp(kind):
         return str(value).replace("T", " ").removesuffix("Z").rstrip("0").removesuffix(".")
     return printable(value if isinstance(value, str) else json_line(value))
-
-
-def printable(text: str) -> str:
-    r"""The text without characters that would command a terminal.
-
-    >>> printable("naïve \x1b[31m red\n")
-    'naïve \\x1b[31m red\\n'
-    """
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-        for character in text
-    )
