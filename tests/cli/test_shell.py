@@ -62,8 +62,8 @@ def test_mistakes_are_shown_and_the_shell_goes_on(
         (".explain", "error[bad-command]: `.explain` does not take 0 words\n  = see .help\n"),
         (".start", "error[no-query]: there is no query to run\n  = write CREATE QUERY name AS SELECT … ;\n"),
         (".stop", "error[not-running]: nothing is running\n  = run the queries with .start\n"),
-        ("watch q", "error[unknown-command]: no statement begins with `watch`\n  = did you mean `.watch`?\n"),
-        ("start;", "error[unknown-command]: no statement begins with `start`\n  = did you mean `.start`?\n"),
+        ("watch q", "error[unknown-command]: no command `watch`\n  = did you mean `.watch`?\n"),
+        ("start;", "error[unknown-command]: no command `start`\n  = did you mean `.start`?\n"),
     ],
 )
 def test_a_command_that_is_wrong_says_how_it_is_used(

@@ -238,7 +238,7 @@ class ShellSession:
         command = _without_point(text)
         if command is not None:
             hint = f"did you mean `{command}`?"
-            raise QueryError(f"no statement begins with `{command[1:]}`", code="unknown-command", hint=hint)
+            raise QueryError(f"no command `{command[1:]}`", code="unknown-command", hint=hint)
         self._await_start()
         before = set(self.catalog.names)
         self._do(text)
