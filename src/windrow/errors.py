@@ -153,10 +153,19 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     folded = {candidate.lower(): candidate for candidate in names}
     close = get_close_matches(name.lower(), folded, n=1, cutoff=cutoff)
     if close:
-        return f"did you mean `{folded[close[0]]}`?"
+        return f"did you mean `{_printable(folded[close[0]])}`?"
     if 0 < len(names) <= 12:
-        return "known here: " + ", ".join(f"`{candidate}`" for candidate in names)
+        return "known here: " + ", ".join(f"`{_printable(candidate)}`" for candidate in names)
     return None
+
+
+def _printable(name: str) -> str:
+    """A name as it can be shown in one line: those of a source may have anything in them.
+
+    >>> print(_printable("a\\nb\\x1b[2J\\ud800"))
+    a\\nb\\x1b[2J\\ud800
+    """
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in name)
 
 
 def one_letter_off(name: str, known: Iterable[str]) -> str | None:

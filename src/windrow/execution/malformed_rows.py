@@ -194,17 +194,17 @@ def _fault_of_values(shape: RowShape, values: Sequence[bytes | None]) -> RowFaul
 
 def _first_fault(shape: RowShape, values: dict[str, Any], text: str) -> RowFault:
     for name, _, kind, form in shape.columns:
-        fault = _misfit(values.get(name), kind, form, name)
+        fault = _misfit(values.get(name), kind, form, name, is_json=shape.kind == "json")
         if fault is not None:
             return fault
     return RowFault(f"{_shown(text)} is no row of {shape.title}")
 
 
-def _misfit(value: Any, kind: str, form: str | None, name: str) -> RowFault | None:
+def _misfit(value: Any, kind: str, form: str | None, name: str, *, is_json: bool) -> RowFault | None:
     """What is wrong with a value, if anything is."""
     if value is None:
         return None
-    shown = _shown(value if isinstance(value, str) else json.dumps(value))
+    shown = _shown(value if isinstance(value, str) else _written(value))
     if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
         return RowFault(f"{shown} is not valid UTF-8", name, "write the text in UTF-8")
     try:
@@ -217,7 +217,37 @@ def _misfit(value: Any, kind: str, form: str | None, name: str) -> RowFault | No
         forms = " or ".join(f"'{each}'" for each in EPOCHS)
         text = f"the number {shown} is no TIMESTAMP: seconds, milliseconds or microseconds?"
         return RowFault(text, name, f"declare `{name} TIMESTAMP FORMAT {forms}`")
-    return None if _fits(value, known) else RowFault(f"{shown} is no {kind}", name)
+    if not _fits(value, known):
+        return RowFault(f"{shown} is no {kind}", name)
+    if is_json and _is_quoted(value) and known.kind in _UNQUOTED:
+        hint = f"write it without quotes, or declare `{name} STRING`"
+        return RowFault(f"the text {shown} is no {kind}", name, hint)
+    return None
+
+
+#: what JSON has words of its own for
+_UNQUOTED = (Kind.BOOLEAN, Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.FLOAT, Kind.DOUBLE)
+
+
+def _is_quoted(value: Any) -> bool:
+    """Whether a value of JSON is a text, and none of those that stand for numbers without digits."""
+    is_text = isinstance(value, str) and not isinstance(value, _Number)
+    return is_text and value not in ("NaN", "Infinity", "-Infinity", "+Infinity", "INF", "-INF", "+INF")
+
+
+def _written(value: Any, levels: int = 20) -> str:
+    """A value of JSON as JSON again, its numbers as they were, as far as anybody looks."""
+    if isinstance(value, dict | list) and not levels:
+        return "…"
+    match value:
+        case _Number():
+            return str(value)
+        case dict():
+            parts = (f"{json.dumps(key)}: {_written(each, levels - 1)}" for key, each in value.items())
+            return "{" + ", ".join(parts) + "}"
+        case list():
+            return "[" + ", ".join(_written(each, levels - 1) for each in value) + "]"
+    return json.dumps(value)
 
 
 def _fits(value: Any, kind: DataType) -> bool:
@@ -265,7 +295,7 @@ def _is_in(value: Any, form: str) -> bool:
     if form not in EPOCHS:
         return reader(pattern)(str(value)) is not None if pattern else _is_moment(str(value))
     try:
-        return abs(Decimal(value) * EPOCHS[form]) < 1 << 63
+        return not isinstance(value, bool) and abs(Decimal(value) * EPOCHS[form]) < 1 << 63
     except (InvalidOperation, TypeError, ValueError):
         return False
 

@@ -120,7 +120,20 @@ NESTED: dict[DataType, list[Any]] = {
 #: texts that name parts of them, and JSON
 PARTS = ["n", "s", "a", "$.a", "$[0]", "$.a[1].b"]
 PARTS += ["n BIGINT, s STRING", "ARRAY<BIGINT>", "MAP<STRING, BIGINT>"]
-JSON_TEXTS = ['{"a": [1, {"b": "x"}], "n": 2}', "[1, 2.50, null]", '{"s": "é", "n": "x"}', "{", "null", '"a"']
+JSON_TEXTS = [
+    '{"a": [1, {"b": "x"}], "n": 2}',
+    "[1, 2.50, null]",
+    '{"s": "é", "n": "x"}',
+    "{",
+    "null",
+    '"a"',
+    # what a parser could stumble over: half a character, more levels than it has room for, huge numbers
+    '{"s": "\\ud800", "\\udc00": {"a": "\\ud83d"}, "a": "\\ud83d\\ude00"}',
+    '["\\udfff"]',
+    '{"a": ' + "[" * 300 + "]" * 300 + "}",
+    "[" * 100_000 + "]" * 100_000,
+    '{"n": 1e999, "a": 123456789012345678901234567890}',
+]
 
 Row = tuple[Any, ...]
 

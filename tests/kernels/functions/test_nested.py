@@ -6,11 +6,11 @@ import math
 
 import polars as pl
 import pytest
-from tests.kernels.functions.samples import assert_columns_agree, exactly
+from tests.kernels.functions.samples import JSON_TEXTS, assert_columns_agree, exactly
 
-from windrow.algebra.expressions import ColumnRef, Field, Schema
+from windrow.algebra.expressions import ColumnRef, Field, Literal, Schema
 from windrow.algebra.functions import call
-from windrow.algebra.types import BIGINT, DOUBLE, DataType, array, struct
+from windrow.algebra.types import BIGINT, DOUBLE, STRING, DataType, array, struct
 from windrow.kernels.columnar.columns import polars_type, values_of
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.reference.expressions import compile_expression as compile_row
@@ -48,3 +48,23 @@ def test_structs_are_compared_as_rows_compare_them(name: str) -> None:
     found = values_of(compile_expression(expression)(frame), expression.type)
     expected = compile_row(expression, ["a", "b"])
     assert [exactly(value) for value in found] == [exactly(expected(pair, None)) for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("get_json_object", "$.a"),
+        ("get_json_object", "$[0]"),
+        ("get_json_object", "$.s"),
+        ("json_array_length",),
+        ("from_json", "s STRING, a STRING, n BIGINT"),
+        ("from_json", "ARRAY<STRING>"),
+        ("from_json", "MAP<STRING, STRING>"),
+    ],
+    ids=" ".join,
+)
+def test_texts_that_a_parser_stumbles_over_give_a_value_or_null(more: tuple[str, ...]) -> None:
+    name, *words = more
+    schema = Schema((Field("text", STRING),))
+    expression = call(name, [schema.column("text"), *(Literal(word, STRING) for word in words)])
+    assert_columns_agree(expression, [(text,) for text in JSON_TEXTS], schema)

@@ -577,7 +577,7 @@ def _read_as(declared: DataType, given: SparkType) -> SparkType:
 def _keys_of(line: bytes) -> list[str]:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []  # what is malformed is dealt with when it is read
     return list(row) if isinstance(row, dict) else []
 

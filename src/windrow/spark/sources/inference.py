@@ -120,7 +120,7 @@ def _of_json(paths: list[Path]) -> dict[str, dt.DataType]:
         for line in islice(filter(str.strip, _lines(path)), _ROWS):
             try:
                 row = _common(row, _of_value(json.loads(line)))
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue  # whoever reads the row says what is wrong with it
     return {} if row.kind is not dt.Kind.STRUCT else dict(_known(row).fields)
 

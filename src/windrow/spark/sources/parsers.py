@@ -160,7 +160,9 @@ def _csv(
 
 
 def _options() -> dict[str, str]:
-    return {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT, "timeZone": "UTC"}
+    """What both formats are read with. Quotes are those of JSON: all who read a line take it alike."""
+    lines = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT, "timeZone": "UTC"}
+    return {**lines, "allowSingleQuotes": "false"}
 
 
 # Files of CSV, read by Spark's own source: it knows which lines are headers.

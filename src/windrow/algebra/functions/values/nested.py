@@ -79,13 +79,39 @@ def _split(text: str, pattern: str) -> tuple[str, ...]:
 
 # JSON.
 
+#: so many levels of arrays and objects a JSON text may have
+_DEEPEST = 256
+
 
 class _Number(str):
     """A number as it was written."""
 
 
 def _parsed(text: str) -> Any:
-    return json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_refused)
+    """What a text says; a ValueError if it is no JSON, or nested more deeply than anybody writes."""
+    try:
+        found = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_refused)
+    except RecursionError:
+        raise ValueError(text) from None
+    if text.count("[") + text.count("{") > _DEEPEST and _is_deeper(found, _DEEPEST):
+        raise ValueError(text)
+    return found
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether there are more levels of arrays and objects in a value."""
+    parts = [value]
+    for _ in range(levels + 1):
+        nested = [part for part in parts if isinstance(part, list | dict)]
+        parts = [each for part in nested for each in (part.values() if isinstance(part, dict) else part)]
+        if not nested:
+            return False
+    return True
+
+
+def _whole(text: str) -> str | None:
+    """A text, or NULL if an escape in it is half a character: no column holds that."""
+    return None if any("\ud800" <= char <= "\udfff" for char in text) else text
 
 
 def _refused(word: str) -> Any:
@@ -127,9 +153,13 @@ def _get_json_object(text: str, path: str) -> str | None:
             found = found[step]
         else:
             return None
-    if found is None:
-        return None
-    return str(found) if isinstance(found, str) and not isinstance(found, _Number) else _written(found)
+    return None if found is None else _as_text(found)
+
+
+def _as_text(found: Any) -> str | None:
+    """A part of a JSON text as text: a string by its characters."""
+    is_string = isinstance(found, str) and not isinstance(found, _Number)
+    return _whole(str(found) if is_string else _written(found))
 
 
 def _json_array_length(text: str) -> int | None:
@@ -165,6 +195,8 @@ def _value(found: Any, kind: DataType) -> Value:
     if kind.is_map:
         if not isinstance(found, dict) or kind.key.kind is not Kind.STRING:
             return None
+        if any(_whole(key) is None for key in found):
+            return None
         return map_value(((key, _value(each, kind.value)) for key, each in found.items()), kind)
     if kind.kind is Kind.ARRAY:
         if not isinstance(found, list):
@@ -181,7 +213,7 @@ def _value(found: Any, kind: DataType) -> Value:
 
 def _plain_value(found: Any, kind: DataType) -> Value:
     if kind.kind is Kind.STRING:
-        return str(found) if isinstance(found, str) and not isinstance(found, _Number) else _written(found)
+        return _as_text(found)
     if kind.kind is Kind.BOOLEAN:
         return found if isinstance(found, bool) else None
     if isinstance(found, _Number):
