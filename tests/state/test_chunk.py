@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.state.memory_store import MemoryStore
 from tests.state.support import numbers, overwrite, write_chunk
@@ -17,6 +18,9 @@ from windrow.errors import StateError
 from windrow.state.chunk import chunk_writer, open_chunk
 from windrow.state.manifest import ChunkRef, Facts
 from windrow.state.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NAMES = pa.table(
     {
@@ -44,6 +48,37 @@ def test_each_table_comes_back_with_its_own_schema(store: Store) -> None:
     assert chunk.read(("sum", 1)).equals(numbers(range(5)))
     assert chunk.metadata == {"epoch": 4}
     chunk.verify()
+
+
+NESTED: dict[str, list[Any]] = {
+    "lists": [[1], [], None, [2, 3]],
+    "lists of texts": [["a"], [], None, ["b", ""]],
+    "lists of lists": [[[1]], [], None, [[], [2]]],
+    "lists of structs": [[{"value": 1, "times": [2]}], [], None, [{"value": 3, "times": []}]],
+    "structs of lists": [{"a": [1], "b": "x"}, {"a": [], "b": None}, None, {"a": [2, 3], "b": "y"}],
+}
+FRAMES: dict[str, Callable[[pl.DataFrame, list[int]], pl.DataFrame]] = {
+    "slice": lambda frame, places: frame.slice(places[0], 2),
+    "twice": lambda frame, places: pl.concat([frame, frame]),
+    "join": lambda frame, places: frame.join(pl.DataFrame({"n": places}), on="n"),
+    "filter": lambda frame, places: frame.filter(pl.col("n").is_in(places)),
+    "sort": lambda frame, places: frame.sort("n", descending=True),
+    "left join": lambda frame, places: pl.DataFrame({"n": places}).join(frame, on="n", how="left"),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@example(steps=["twice", "join"], places=[1, 2])
+@given(steps=st.lists(st.sampled_from(list(FRAMES)), max_size=4), places=st.permutations(range(4)))
+def test_frames_with_nested_columns_come_back(kind: str, steps: list[str], places: list[int]) -> None:
+    """However Polars has made them: its lists that are all empty may begin behind the end of a buffer."""
+    store = MemoryStore()
+    frame = pl.DataFrame({"n": range(4), "nested": NESTED[kind], "after": range(4)})
+    for step in steps:
+        frame = FRAMES[step](frame, places[:2]).select("n", "nested", "after")
+    with chunk_writer(store, "chunks/nested") as writer:
+        writer.add("rows", frame.to_arrow())
+    assert open_chunk(store, writer.ref).read("rows").to_pylist() == frame.to_dicts()
 
 
 def test_the_ref_tells_what_a_manifest_wants_to_know(store: Store) -> None:

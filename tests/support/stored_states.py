@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from windrow.kernels.columnar.columns import within_buffers
 from windrow.kernels.state import Chunk, State
 
 
@@ -51,7 +52,7 @@ def read(text: str, tables: list[bytes]) -> dict[str, State]:
 
 
 def _bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
+    table, sink = within_buffers(table), pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     found: bytes = sink.getvalue().to_pybytes()

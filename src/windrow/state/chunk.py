@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 import pyarrow as pa
 
 from windrow.errors import StateError
+from windrow.kernels.columnar.columns import within_buffers
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef, Facts
 from windrow.state.store import RESTORE, Contents, Store, damaged, too_new
@@ -210,7 +211,7 @@ def root_checksum(directory: bytes, offset: int, length: int) -> bytes:
 
 
 def _stream(table: pa.Table) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
+    table, sink = within_buffers(table), pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     sink.write(bytes(-sink.tell() % ALIGNMENT))

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 from tests.kernels.relational.scripts import assert_agree
+from tests.spark.test_relational import assert_executor_agrees
 
 from windrow.algebra.changes import Change
 from windrow.engine import declared
@@ -16,6 +18,7 @@ from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.expiry_layouts import Options, Strategy
 from windrow.language.compile import compile_query
 from windrow.testing import Harness
+from windrow.testing.spark_executor import SparkExecutor
 
 STREAMS = dict.fromkeys(("s1", "s2"), "k BIGINT, v BIGINT, x DOUBLE, ts BIGINT")
 
@@ -52,3 +55,30 @@ def test_the_last_report_of_an_internal_window_counts_rows_that_do_not_qualify()
         harness.push("s1", [(0, 1, 1.0, 2), (0, 1, 0.0, 12)])
         harness.finish()
         assert harness.take() == [Change("+", (1, 1), at) for at in (5, 10, 15)]
+
+
+def test_lists_that_are_all_empty_are_there_after_a_restart() -> None:
+    """Arrow wrote them so that other columns were read out of the file, or none."""
+    text = (
+        "SELECT ISTREAM(a.k, g.n, g.tops) FROM s2 [RANGE 9 INTERNAL] a,"
+        " (SELECT COUNT(*) AS n, TOP_K(v, 2) AS tops FROM s1 [RANGE 2 SLIDE 3]) g WHERE a.k = g.n"
+    )
+    script: list[Any] = [
+        ("push", ("s2", [(1, 1, 0.5, 1)])),
+        ("push", ("s1", [(0, 1, 0.5, 5)])),
+        ("push", ("s2", [(1, None, 0.5, 6)])),
+        ("push", ("s1", [(1, None, 0.5, 11)])),
+        *(("promise", each) for each in [("s1", 9), ("s2", 13), ("s1", 17), ("s2", 17)]),
+        ("take", ()),
+        ("finish", ()),
+        ("take", ()),
+    ]
+    executor = SparkExecutor(compile_query(text, declared(STREAMS, {})), spark=False, shards=1)
+    assert assert_executor_agrees(executor, script, restart_always()) > 0
+
+
+def restart_always() -> Random:
+    """Chance that lets an executor restart before each step."""
+    chance = Random(0)
+    chance.random = lambda: 0.0  # type: ignore[method-assign]
+    return chance
