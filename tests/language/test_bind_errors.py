@@ -182,6 +182,12 @@ WAYS_OUT = {
         "`ts`",
         "SELECT COUNT(*) FROM TUMBLE(TABLE bids, DESCRIPTOR({}), INTERVAL '1' HOUR)",
     ),
+    "a function beside a window without SLIDE": (
+        "SELECT b.item FROM bids [NOW] b JOIN TUMBLE(TABLE asks, DESCRIPTOR(ts), INTERVAL '1' HOUR) a"
+        " ON a.item = b.item",
+        "(SELECT * FROM TUMBLE(TABLE asks, DESCRIPTOR(ts), INTERVAL '1' HOUR)) AS a",
+        "SELECT b.item, a.window_start FROM bids [NOW] b JOIN {} ON a.item = b.item",
+    ),
     "steps that do not divide": (
         "SELECT COUNT(*) FROM bids [CUMULATE 1 DAY SLIDE 5 HOURS]",
         "4 HOURS",

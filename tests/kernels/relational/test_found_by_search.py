@@ -82,3 +82,16 @@ def restart_always() -> Random:
     chance = Random(0)
     chance.random = lambda: 0.0  # type: ignore[method-assign]
     return chance
+
+
+@pytest.mark.parametrize("of", ["q.p", "q.p + q.other"])
+def test_ranks_of_rows_that_are_not_expected(of: str) -> None:
+    """The cost of a membership test divided by the number of different ranks, of which none are expected."""
+    both = "RANK() OVER (ORDER BY v) AS p, RANK() OVER (ORDER BY k) AS other"
+    ranks = f"SELECT {both} FROM s2 [RANGE 5] WHERE FALSE"
+    text = f"SELECT k FROM s1 [RANGE 5] WHERE k NOT IN (SELECT {of} FROM ({ranks}) q WHERE q.p = q.other)"
+    for executor in ("reference", "kernels", "engine"):
+        harness = Harness(text, STREAMS, executor=executor)
+        harness.push("s1", [(1, 1, 0.5, 2)])
+        harness.finish()
+        assert harness.take() == [Change("+", (1,), 2), Change("-", (1,), 7)]

@@ -68,6 +68,8 @@ class Context:
     taken: frozenset[str] = frozenset()
     #: RSTREAM, if that is how the whole of which this query is a part becomes a stream
     word: StreamWord = StreamWord.AUTO
+    #: whether any window of the plan that this query is a part of moves without a SLIDE
+    moves: bool = False
 
     def under(self, word: StreamWord) -> Context:
         """The context of the parts of a query that says this word."""

@@ -634,10 +634,11 @@ def _asks_table(test: syntax.Node, inside: Context) -> bool:
 
 
 def _asks_for_frames(select: syntax.Select) -> bool:
-    """Whether OVER looks back from each row, instead of numbering the rows of an answer."""
+    """Whether OVER looks back from each row, instead of numbering the rows of an answer, or adding all up."""
     written = [*(item.expression for item in select.items), *filter(None, [select.qualify])]
     parts = (part for each in written for part in walk(each))
-    return any(isinstance(part, syntax.OverCall) and part.function not in ops.KINDS for part in parts)
+    overs = (part for part in parts if isinstance(part, syntax.OverCall) and part.function not in ops.KINDS)
+    return any(over.order or over.frame is not None for over in overs)
 
 
 def _unnested(

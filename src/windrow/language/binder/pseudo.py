@@ -56,7 +56,7 @@ Reads: TypeAlias = frozenset[tuple[str | None, str]]
 def pseudo_reads(select: syntax.Select) -> Reads:
     """The pseudo columns named anywhere in a SELECT, with the alias they were named by."""
     found = set(_named(select))
-    for part in _parts(select):
+    for part in parts(select):
         for node in walk(part):
             if isinstance(node, syntax.ExistsTest | syntax.InTest | syntax.ScalarQuery):
                 found |= {(alias, name) for alias, name in _around(node.query) if alias is not None}
@@ -80,7 +80,7 @@ def _around(query: syntax.QueryExpression) -> set[tuple[str | None, str]]:
 
 
 def _named(select: syntax.Select) -> Iterator[tuple[str | None, str]]:
-    for part in _parts(select):
+    for part in parts(select):
         yield from _names(part)
 
 
@@ -95,7 +95,7 @@ def _names(part: syntax.Node) -> Iterator[tuple[str | None, str]]:
             yield alias, node.parts[-1].lower()
 
 
-def _parts(select: syntax.Select) -> Iterator[syntax.Node]:
+def parts(select: syntax.Select) -> Iterator[syntax.Node]:
     """Everything but FROM."""
     for field in fields(select):
         value = getattr(select, field.name)

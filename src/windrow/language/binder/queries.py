@@ -39,7 +39,7 @@ from windrow.language.binder.places import at, rebuilt, refuse, walk
 from windrow.language.binder.pseudo import bounds_over
 from windrow.language.binder.scope import Scope
 from windrow.language.binder.select_list import SelectList, expand
-from windrow.language.binder.sources import NESTED, entries_of, equal_or_null, renamed, window
+from windrow.language.binder.sources import NESTED, entries_of, equal_or_null, moves, renamed, window
 from windrow.language.binder.ways_out import slid
 from windrow.language.syntax import meaning
 
@@ -343,7 +343,13 @@ def bind_set(operation: syntax.SetOperation, context: Context) -> Relation:
     """A set operation; a chain of UNION ALL is one union."""
     flat = operation.kind == "UNION" and not operation.distinct
     written = _union_parts(operation) if flat else [operation.left, operation.right]
-    parts = [context.bind(query, context) for query in written]
+    apart = flat and all(
+        isinstance(side, syntax.Select) and side.word is not StreamWord.AUTO for side in written
+    )
+    parts = [
+        context.bind(side, replace(context, moves=moves(side, context.catalog)) if apart else context)
+        for side in written
+    ]
     _check_words(operation, written, parts)
     with at(operation):
         plans = _aligned(_name(operation), written, [part.plan for part in parts])
@@ -482,7 +488,7 @@ def _cast_all(
 
 def bind_query(query: syntax.QueryExpression, catalog: Catalog) -> Emit:
     """The plan of a query."""
-    relation = _bind_relation(query, Context(catalog, _bind_relation))
+    relation = _bind_relation(query, Context(catalog, _bind_relation, moves=moves(query, catalog)))
     with at(query):
         stream = relation.stream
     if isinstance(query, syntax.Select | syntax.SetOperation) and query.emits is not None:
@@ -526,7 +532,7 @@ def _check_emitted(
 
 def bind_relation(query: syntax.QueryExpression, catalog: Catalog) -> Emit:
     """The plan of a query that is asked for its whole answer at one instant."""
-    relation = _bind_relation(query, Context(catalog, _bind_relation))
+    relation = _bind_relation(query, Context(catalog, _bind_relation, moves=moves(query, catalog)))
     with at(query):
         return Emit(relation.plan, StreamWord.RSTREAM)
 

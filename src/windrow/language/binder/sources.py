@@ -17,7 +17,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, Schema, conjunction, conjuncts
@@ -29,10 +29,11 @@ from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.context import Context, Relation
 from windrow.language.binder.expressions import ExpressionBinder
-from windrow.language.binder.places import at, refuse
-from windrow.language.binder.pseudo import Reads, bounds_over, pseudo_of
+from windrow.language.binder.places import at, refuse, walk
+from windrow.language.binder.pseudo import Reads, bounds_over, parts, pseudo_of
 from windrow.language.binder.scope import NamedColumn, Scope
-from windrow.language.syntax import Select, SetOperation, WindowSyntax
+from windrow.language.catalog import StandingQuery
+from windrow.language.syntax import ExistsTest, InTest, ScalarQuery, Select, SetOperation, WindowSyntax
 from windrow.optimizer.movability import can_ever_fail
 from windrow.windows.bracket import WindowClause
 from windrow.windows.clause import resolve
@@ -42,6 +43,7 @@ from windrow.windows.ranges import UnboundedWindow
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from windrow.language.catalog import Catalog
     from windrow.language.syntax import FromEntry, PointSyntax, QueryExpression
 
 
@@ -189,7 +191,7 @@ def bind_sources(
             "too-many-sources",
             "put what is alike into one stream, with a column that tells it apart",
         )
-    moving = any(not leaf.spec.is_periodic for item in items for leaf in item.plan.leaves)
+    moving = context.moves or any(not leaf.spec.is_periodic for item in items for leaf in item.plan.leaves)
     return with_bounds(_accumulated(items, reads, context) if growing or moving else items)
 
 
@@ -205,6 +207,33 @@ def _accumulated(items: list[FromItem], reads: Reads, context: Context) -> list[
                 item = _Binding(replace(source, window=stays), reads, context, used).bind()
         changed.append(item)
     return changed
+
+
+def moves(query: QueryExpression, catalog: Catalog) -> bool:
+    """Whether any window of a plan moves without a SLIDE; those below a window are of plans of their own."""
+    if isinstance(query, SetOperation):
+        return moves(query.left, catalog) or moves(query.right, catalog)
+    assert isinstance(query, Select)
+    inside = [part.query for part in nested_conditions(query)]
+    inside += [each.query for each in query.sources if each.query is not None and each.window is None]
+    return any(_source_moves(source, catalog) for source in query.sources) or any(
+        moves(each, catalog) for each in inside
+    )
+
+
+def _source_moves(source: FromEntry, catalog: Catalog) -> bool:
+    if source.window is not None:
+        return source.window.clause.slide is None
+    entry = catalog.entry(source.name) if source.name is not None else None
+    return isinstance(entry, Stream) or (isinstance(entry, StandingQuery) and not entry.plan.is_periodic)
+
+
+def nested_conditions(select: Select) -> Iterator[ExistsTest | InTest | ScalarQuery]:
+    """The queries in conditions of a SELECT."""
+    for part in parts(select):
+        for node in walk(part):
+            if isinstance(node, ExistsTest | InTest | ScalarQuery):
+                yield node
 
 
 def is_over_functions(query: QueryExpression) -> bool:
@@ -252,7 +281,23 @@ def with_bounds(items: list[FromItem]) -> list[FromItem]:
         return items
     leaves = [leaf for item in items for leaf in item.plan.leaves]
     together = len({leaf.spec.period for leaf in leaves}) == 1 and not any(item.node.join for item in items)
+    if not together and any(leaf.spec.grid is None for leaf in leaves):
+        _refuse_beside_moving(next(item for item in items if item.node.function))
     return [_with_bounds(item, together) if item.node.function else item for item in items]
+
+
+def _refuse_beside_moving(item: FromItem) -> NoReturn:
+    """A window function by itself has the bounds of its windows, and here answers are about no one window."""
+    assert item.node.window is not None
+    call = item.node.window.span.quoted
+    refuse(
+        item.node,
+        f"{item.node.function} stands beside a window that moves otherwise, where answers are about no one of"
+        " its windows",
+        "window-function",
+        f"make it a nested query, whose rows stay when their window is over: (SELECT * FROM {call})"
+        f" AS {item.alias}; or give the stream a bracket",
+    )
 
 
 def _with_bounds(item: FromItem, together: bool) -> FromItem:
@@ -313,7 +358,11 @@ class _Binding:
                 return self._query(Relation.of(query.plan), self.source.alias or query.name)
 
     def _inner_context(self) -> Context:
-        return self.context.nested(as_stream=self.source.window is not None)
+        if self.source.window is None:
+            return self.context.nested()
+        assert self.source.query is not None
+        apart = moves(self.source.query, self.context.catalog)
+        return replace(self.context.nested(as_stream=True), moves=apart)
 
     def _stream(self, stream: Stream, alias: str) -> FromItem:
         pseudo = pseudo_of(self.source, alias, self.reads)

@@ -94,7 +94,7 @@ def selectivity(condition: Expression, values: Values, statistics: Statistics) -
 
 def _count(expression: Expression, values: Values) -> float:
     column = _column(expression)
-    return values.get(column, 1.0) if column else 1.0
+    return (values.get(column) or 1.0) if column else 1.0  # none where no rows are expected
 
 
 def _column(expression: Expression) -> str | None:

@@ -216,7 +216,8 @@ class Estimator:
         keys = [name for same in classes for name in same if name in right.values]
         if not keys or self.statistics.model is Model.PAPERS:
             return 1.0
-        return exp(-right.rows / combinations(keys, right.values))
+        known = combinations(keys, right.values)
+        return exp(-right.rows / known) if known > 0 else 1.0  # where no rows are expected, each is news
 
     @_of.register
     def _(self, plan: ops.Limit, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
