@@ -11,8 +11,11 @@ from tests.kernels.relational.more_plans import Drawer
 from tests.language.corpus import market, queries
 from tests.support.plans import plans
 
+import windrow as wr
+from windrow.algebra.aggregates import user
 from windrow.algebra.canonical import NAMES, canonical_text, plan_of
 from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, TableScan
 from windrow.engine import declared
 from windrow.errors import QueryError, StateError
@@ -46,6 +49,23 @@ def test_plans_of_every_kind_are_read_as_they_were_written(seed: int) -> None:
 def test_queries_of_the_corpus_are_read_as_they_were_written(query: str) -> None:
     emit = compile_query(query, market())
     assert repr(there_and_back(emit)) == repr(emit)
+
+
+def test_an_aggregate_of_the_users_own_is_bound_to_its_definition() -> None:
+    """Where the plan is sent to there are no names, but the definitions that it is bound to."""
+    parts = {"init": lambda: 0, "step": lambda a, v: a + v, "final": lambda state: state}
+    wr.aggregate(name="own_sum", returns="BIGINT", takes="BIGINT", **parts)
+    try:
+        emit = compile_query(
+            "SELECT own_sum(a) AS n FROM s [RANGE 5 SECONDS]", declared({"s": "a BIGINT, ts TIMESTAMP"}, {})
+        )
+        (found,) = [node for node in there_and_back(emit).walk() if isinstance(node, Aggregate)]
+        ((_, call),) = found.aggregates
+        user.forget("own_sum")
+        assert user.find("own_sum") is None
+        assert user.find(call.function) is not None
+    finally:
+        user.forget("own_sum")
 
 
 def test_no_text_has_the_name_of_a_class() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import sys
 import threading
 from collections import Counter
@@ -9,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.engine.spark_world import Files
-from tests.support.history import BATCHES, STREAM, SUMS, as_rows, rows_of
+from tests.support.history import BATCHES, COLUMNS, OPTIONS, STREAM, SUMS, as_rows, rows_of
 from tests.support.life import Life
 from tests.support.oracle import oracle
 
 import windrow as wr
 from windrow.algebra.aggregates import user
 from windrow.errors import DataError, SinkError
+from windrow.session import Windrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,6 +94,42 @@ def test_an_aggregate_that_exits_ends_its_own_query_only(
             w.run(once=True, flush=True)
         assert (left.progress.status, sums.progress.status) == ("failed", "running")
     files.check()
+
+
+@pytest.mark.thorough
+def test_a_row_that_kills_workers_is_found_by_its_file(
+    tmp_path: Path, spark: SparkSession, own_names: None
+) -> None:
+    """Whatever it is that they die of: of eight files that come at once, the one is named."""
+
+    here = os.getpid()
+
+    def step(state: int, v: int) -> int:
+        assert os.getpid() != here
+        if v == 666:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return state + v
+
+    parts = {"init": lambda: 0, "merge": lambda a, b: a + b, "final": lambda state: state}
+    wr.aggregate(name="deadly", returns="BIGINT", takes="BIGINT", step=step, **parts)
+    (tmp_path / "in").mkdir()
+    for number in range(8):
+        row = {"k": 1, "v": 666 if number == 5 else number, "t": 10 * number}
+        (tmp_path / "in" / f"{number}.json").write_text(json.dumps(row) + "\n")
+        os.utime(tmp_path / "in" / f"{number}.json", (1_700_000_000 + number,) * 2)
+
+    def run() -> list[Any]:
+        with Windrow(spark, tmp_path / "state") as w:
+            w.sql(f"CREATE STREAM s ({COLUMNS}) {OPTIONS} FROM 'files://{tmp_path}/in/*.json'")
+            w.query("q", "SELECT deadly(v) AS total FROM s [RANGE 1000 SLIDE 1000]")
+            w.run(once=True, flush=True)
+            return rows_of(w.queries["q"].results())
+
+    with pytest.raises(DataError, match=r"workers die of file .*/in/5\.json of stream `s`") as told:
+        run()
+    assert told.value.code == "poison-row"
+    (tmp_path / "in" / "5.json").unlink()
+    assert run() == [(1000, 1 + 2 + 3 + 4 + 6 + 7)]
 
 
 def test_an_interrupt_between_commit_and_delivery_loses_nothing(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra import operators as ops
+from windrow.algebra.aggregates.user import versioned
 from windrow.algebra.catalog import ProgressRule, Stream, Table
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Literal, WindowBound
 from windrow.algebra.over import FramedCall, Over, OverFrame
@@ -221,6 +222,10 @@ class _Reading:
             values["table"] = self._declared(self.tables, values["table"], _TABLE)
         elif kind is Emit and "word" in values:
             values["word"] = StreamWord(values["word"])
+        elif (
+            kind is ops.AggregateCall
+        ):  # a process that has no definitions of its own knows it by its version
+            values["function"] = versioned(values["function"])
         return kind(**values)
 
     def _declared(self, known: Mapping[str, Any], name: str, what: str) -> Any:

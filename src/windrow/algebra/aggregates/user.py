@@ -138,6 +138,14 @@ def find(name: str) -> UserDefined | None:
     return _VERSIONS.get((key, name.version)) if isinstance(name, VersionedName) else _CURRENT.get(key)
 
 
+def versioned(name: str) -> str:
+    """A name of an aggregate, bound to the current definition where it is the user's."""
+    found = find(name)
+    return (
+        name if found is None else VersionedName(found.definition.name.lower(), found.definition.fingerprint)
+    )
+
+
 def definitions(names: Iterable[str]) -> tuple[Definition, ...]:
     """The definitions behind some names, to ship them elsewhere; names of built-in aggregates have none."""
     found = (find(name) for name in names)
