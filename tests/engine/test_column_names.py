@@ -14,6 +14,8 @@ import pytest
 from tests.support.history import rows_of
 from tests.support.oracle import oracle
 
+import windrow as wr
+from windrow.errors import QueryError
 from windrow.language.compile import _quoted
 from windrow.session import Windrow
 
@@ -24,7 +26,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 #: a key, a number and the WATTR
-NAMES = [("id.orig_h", "a`b", "t.s"), ("`", "x y.'z\"", "T`.S"), ("größe.[0]", "a.b.c", "__t.")]
+NAMES = [
+    ("id.orig_h", "a`b", "t.s"),
+    ("`", "x y.'z\"", "T`.S"),
+    ("größe.[0]", "a.b.c", "__t."),
+    ("__key0", "__malformed", "__t"),
+    ("__pane", "__begin", "__moment"),
+]
 ROWS = [(f"h{n % 3}", n, 3 * n) for n in range(12)]
 #: aggregated by Spark; from rows; and joined
 QUERIES = [
@@ -59,7 +67,7 @@ def expected(text: str, declared: tuple[str, str]) -> list[Any]:
 
 
 @pytest.mark.part(15)
-@pytest.mark.parametrize("names", NAMES, ids=["zeek", "quotes", "brackets"])
+@pytest.mark.parametrize("names", NAMES, ids=["zeek", "quotes", "brackets", "ours", "more of ours"])
 @pytest.mark.parametrize("kind", [*WRITERS, "frame"])
 def test_columns_of_any_name(
     spark: SparkSession, tmp_path: Path, names: tuple[str, str, str], kind: str
@@ -81,3 +89,9 @@ def test_columns_of_any_name(
     assert found == [expected(text, declared) for text in texts]
     written = [row for path in (tmp_path / "out").glob("*.parquet") for row in rows_of(pq.read_table(path))]
     assert sorted(written) == found[0]
+
+
+def test_a_name_that_begins_as_those_of_the_engine_is_refused() -> None:
+    with pytest.raises(QueryError, match=r"nobody can read '\\x1f'") as caught:
+        wr.explain("SELECT k FROM s [NOW]", streams={"s": "`\x1fmalformed` BIGINT, k BIGINT, ts TIMESTAMP"})
+    assert caught.value.code == "bad-name"

@@ -237,6 +237,12 @@ class Schema:
                     code="bad-name",
                     hint="rename it, with AS or in the source",
                 )
+            if "\x1f" in name:  # begins names of columns that are added on the way
+                raise QueryError(
+                    f"a column cannot be called {name!r}: nobody can read '\\x1f'",
+                    code="bad-name",
+                    hint="rename it, with AS or in the source",
+                )
         if len(self._positions) != len(self.fields):
             names = [field.name for field in self.fields]
             twice = next(name for name in names if names.count(name) > 1)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 #: the column that tells of rows that are none: NULL in all others, empty where nobody asks what is wrong
-MALFORMED = "__malformed"
+MALFORMED = f"{RESERVED}malformed"
 #: begins the text that tells of a row; Spark's own parsers have a name that is much the same
 MARK = "WINDROW_MALFORMED_RECORD"
 _TOLD = re.compile(MARK + r" ([0-9A-F]+):([0-9A-F]*):([0-9A-F]*|-):([0-9A-F,-]*)")

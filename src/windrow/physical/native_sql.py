@@ -38,6 +38,7 @@ from windrow.kernels.aggregates.partials import (
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.query import Cut, Normal, normal_form
 from windrow.kernels.state import PANE, ROWS
+from windrow.state.names import RESERVED
 from windrow.windows.punctuation import NoPolicy, Ordered, Slack
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
     from windrow.kernels.shared.shared_state import PaneGrid, SharedState
     from windrow.windows.domain import Instant
 
-BEGIN, MOMENT, COUNT, GREATEST, IS_SHED = "__begin", "__t", "__rows", "__greatest", "__shed"
+BEGIN, COUNT, GREATEST = "__begin", "__rows", "__greatest"
+#: what stands beside the columns of a stream, under names that none of them can have
+MOMENT, IS_SHED, _PANE = (f"`{RESERVED}{word}`" for word in ("t", "shed", "pane"))
 #: stand for the panes of rows that no query needs, and of those that are none
 SHED, NO_ROW = -(2**63) + 1, -(2**63) + 2
 #: more grids than these are replaced by their common divisor
@@ -373,10 +376,10 @@ def pane_begin(cuts: Iterable[Cut]) -> str:
     """Where the finest pane of a moment begins: the last place where any window begins or ends.
 
     >>> from windrow.kernels.panes.query import Cut
-    >>> pane_begin([Cut(60, 10), Cut(300, 20)])
-    '(__t - pmod(__t - 0L, 10L))'
-    >>> pane_begin([Cut(7, 5)])
-    'greatest((__t - pmod(__t - 0L, 5L)), (__t - pmod(__t - 3L, 5L)))'
+    >>> pane_begin([Cut(60, 10), Cut(300, 20)]).replace(MOMENT, "t")
+    '(t - pmod(t - 0L, 10L))'
+    >>> pane_begin([Cut(7, 5)]).replace(MOMENT, "t")
+    'greatest((t - pmod(t - 0L, 5L)), (t - pmod(t - 3L, 5L)))'
     """
     grids = _needed({grid for cut in cuts for grid in _grids(cut)})
     if len(grids) > MOST_GRIDS:
@@ -421,8 +424,8 @@ def promised_sql(progress: Instant) -> str:
     plain constant it would be part of the generated code, which would be compiled anew (80 ms); an element of
     an array is not.
 
-    >>> promised_sql(7)
-    'element_at(array(7L, 0L), IF(__t IS NULL, 2, 1))'
+    >>> promised_sql(7).replace(MOMENT, "t")
+    'element_at(array(7L, 0L), IF(t IS NULL, 2, 1))'
     """
     promised = int(max(-_LIMIT, min(_LIMIT, progress)))
     return f"element_at(array({promised}L, 0L), IF({MOMENT} IS NULL, 2, 1))"
@@ -439,18 +442,19 @@ def aggregation_sql(
     if shed:
         rows = f"(SELECT *, {shed} AS {IS_SHED} FROM {rows})"
     pane = f"CASE WHEN {IS_SHED} THEN {SHED}L ELSE {feed.begin} END" if shed else feed.begin
+    malformed = f"`{malformed}`" if malformed else ""
     no_row = f"WHEN {malformed} IS NOT NULL THEN {NO_ROW}L " if malformed else ""
     begin = f"CASE {no_row}WHEN {MOMENT} >= {promised} THEN {pane} END"
     counted = " OR ".join(([IS_SHED] if shed else []) + ([f"{malformed} IS NOT NULL"] if malformed else []))
     inner = {
-        f"__key{place}": f"CASE WHEN {counted} THEN NULL ELSE {text} END" if counted else text
+        f"`{RESERVED}key{place}`": f"CASE WHEN {counted} THEN NULL ELSE {text} END" if counted else text
         for place, text in enumerate(feed.key_texts)
     }
     keys = "".join(f", {text} AS {name}" for name, text in inner.items())
     outer = "".join(f", {name} AS k{place}" for place, name in enumerate(inner))
     states = "".join(f", {text} AS {column}" for column, text in feed.aggregations.items())
     return (
-        f"SELECT __pane AS {BEGIN}{outer}, count(1) AS {COUNT}, max({MOMENT}) AS {GREATEST}{states}"
-        f" FROM (SELECT *, {begin} AS __pane{keys} FROM {rows})"
-        f" GROUP BY __pane{''.join(f', {name}' for name in inner)}"
+        f"SELECT {_PANE} AS {BEGIN}{outer}, count(1) AS {COUNT}, max({MOMENT}) AS {GREATEST}{states}"
+        f" FROM (SELECT *, {begin} AS {_PANE}{keys} FROM {rows})"
+        f" GROUP BY {_PANE}{''.join(f', {name}' for name in inner)}"
     )

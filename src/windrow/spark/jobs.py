@@ -124,7 +124,7 @@ def ingest(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ing
     counted = {report.stream for report in reports if report.malformed and report.outbox is None}
     wanted = [(b, b.malformed_sink) for b in batches if b.stream.name in counted and b.malformed_sink]
     for batch, section in wanted:
-        rows = batch.frame.where(f"{MALFORMED} IS NOT NULL").select(MALFORMED)
+        rows = batch.frame.where(f"`{MALFORMED}` IS NOT NULL").select(MALFORMED)
         job = rows.mapInArrow(LettersTask(batch.stream.name, section, place), SCHEMA)
         with _reading(batch.stream.name):
             reports += contents(job.toArrow(), DONE)
@@ -225,7 +225,7 @@ def _columns(batch: Arrived, frame: DataFrame | None = None, *, is_whole: bool =
     sent = [F.col(quoted(name)).alias(sent) for name, sent in plain]
     if not batch.hands_on:
         return rows.select(*sent)
-    return rows.select(*sent, MALFORMED) if is_whole else rows.where(f"{MALFORMED} IS NULL").select(*sent)
+    return rows.select(*sent, MALFORMED) if is_whole else rows.where(f"`{MALFORMED}` IS NULL").select(*sent)
 
 
 def _no_order(stream: str) -> QueryError:
