@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import pytest
 import typer
+from tests.support.patience import PATIENCE
 
 from windrow.cli import main as frame
 from windrow.errors import DataError, QueryError, SourceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -59,6 +66,25 @@ def test_the_package_runs_as_a_module() -> None:
         [sys.executable, "-m", "windrow", "--version"], capture_output=True, text=True, check=True
     )
     assert answer.stdout.startswith("windrow ")
+
+
+def test_ctrl_c_ends_it_without_a_word_while_it_is_being_loaded(tmp_path: Path) -> None:
+    """One of its libraries takes for ever to load."""
+    (tmp_path / "typer.py").write_text("import signal\nprint('loading', flush=True)\nsignal.pause()\n")
+    as_in_a_terminal = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{as_in_a_terminal}; from runpy import run_module as run; run('windrow', run_name='__main__')"
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "loading\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=PATIENCE) == ("", "")
+    assert process.returncode == 130
 
 
 def test_help_does_not_load_the_heavy_libraries() -> None:
