@@ -154,6 +154,16 @@ def test_partitions_that_come_later_are_read_from_their_beginning(
         assert lost.value.code == "lost-rows"
 
 
+def test_a_long_backlog_is_read_in_portions(send: Send, unparsed: Callable[..., KafkaSource]) -> None:
+    send("long", "a")
+    latest = {0: 0, 1: 0}, {0: 6_000_000, 1: 4_000_000}
+    for options, taken in (({}, {"0": 600_000, "1": 400_000}), ({"rows_per_batch": 10}, {"0": 6, "1": 4})):
+        end = unparsed("long", **options).upto({}, latest)
+        assert end is not None
+        assert end.at == {"partitions": taken}
+        assert end.has_more
+
+
 def test_one_connection_is_asked_all_the_time(
     send: Send, unparsed: Callable[..., KafkaSource], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,8 @@ def limited(start: PartitionOffsets, last: PartitionOffsets, most: int) -> Parti
 VALUE, PARTITION, OFFSET = "__value", "__partition", "__offset"
 SCHEMA = f"{VALUE} binary, {PARTITION} int, {OFFSET} bigint"
 _ARROW = pa.schema([(VALUE, pa.binary()), (PARTITION, pa.int32()), (OFFSET, pa.int64())])
+#: what an epoch takes of a stream, unless it is told; the changes of a table are taken together
+_ROWS_PER_BATCH = 1_000_000
 #: the partitions of a position; whatever else it holds has another name
 _PARTITIONS = "partitions"
 
@@ -164,6 +166,8 @@ class KafkaSource(Source):
             return Offsets(_position(begun))
         check_still_there(begun, first, last, self._wanted.place)
         most = self._wanted.rows_per_batch
+        if most is None and isinstance(self._stream, Stream):
+            most = _ROWS_PER_BATCH
         taken = last if most is None else limited(begun, last, most)
         if taken == begun:
             return None
