@@ -162,11 +162,53 @@ def test_what_is_typed_is_not_in_the_picture(width: int, height: int) -> None:
         height,
         cwd=REPOSITORY,
         env=environment(),
-        typed=("60.5", "typed\n"),
+        typed=[("60.5", "typed\n")],
     )
     assert code == 0, screen.lines
     assert [line for line in screen.lines if "demo" in line] == ["demo   0:02   commit 14"]
     assert not any("typed" in line for line in screen.lines)
+
+
+#: what is typed into a shell, each once the text before it is to be seen
+SHELL = [
+    ("windrow>", "CREATE STREAM bids (item BIGINT, price DOUBLE, ts TIMESTAMP)\r"),
+    ("->", "WATTR ts SLACK 5 SECONDS FROM 'push:';\r"),
+    ("created bids\nwindrow>", "\\d bids\r"),
+    ("WATTR SLACK 5 SECONDS\nwindrow>", "SELECT pric\t"),
+    ("windrow> SELECT price", "\x03"),
+    ("windrow> SELECT price\nwindrow>", "help\r"),
+    ("end, as Ctrl-D does\nwindrow>", "CREATE QUERY q AS SELECT itm FROM bids [NOW];\r"),
+    ("did you mean `item`.\nwindrow>", "\x04"),
+]
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_the_shell_is_typed_into(width: int, height: int, tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path)}
+    code, screen = run_in_terminal(
+        [sys.executable, "-m", "windrow", "shell"],
+        width,
+        height,
+        cwd=tmp_path,
+        env=environment() | home,
+        typed=SHELL,
+    )
+    assert (code, screen.cursor_is_shown) == (0, True), screen.lines
+    lines = screen.lines
+    assert lines[1:9] == [
+        "windrow> CREATE STREAM bids (item BIGINT, price DOUBLE, ts TIMESTAMP)",
+        "      -> WATTR ts SLACK 5 SECONDS FROM 'push:';",
+        "created bids",
+        "windrow> \\d bids",
+        "column  type       about",
+        "item    BIGINT",
+        "price   DOUBLE",
+        "ts      TIMESTAMP  WATTR SLACK 5 SECONDS",
+    ]
+    mistake = lines.index("error[unknown-column]: no column `itm`")
+    assert lines[mistake - 1] == "windrow> CREATE QUERY q AS SELECT itm FROM bids [NOW];"
+    assert lines[-2:] == ["  = did you mean `item`?", "windrow>"]
+    assert max(map(len, lines)) <= width
 
 
 def shown(pictures: list[RunSnapshot], width: int, height: int) -> Screen:

@@ -6,6 +6,7 @@ wrong silently.
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import os
 import re
@@ -15,10 +16,13 @@ import struct
 import subprocess
 import termios
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 #: text, and the ways to command a terminal
 _TOKEN = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|[\r\n\x08\x07]|[^\x1b\r\n\x08\x07]+|\x1b")
+#: modes that change nothing here: keys of the cursor, wrapping, a blinking cursor, pasted text in brackets
+_MODES = ("?1", "?7", "?12", "?2004")
 
 
 class Screen:
@@ -36,6 +40,8 @@ class Screen:
         self._row = self._column = 0
         self._unfinished = ""
         self.cursor_is_shown = True
+        #: what the terminal has to say to the program
+        self.replies = ""
 
     @property
     def lines(self) -> list[str]:
@@ -67,7 +73,9 @@ class Screen:
                 self._column = 0
             case "\n":
                 self._down()
-            case "\x07" | "\x08" | "\x1b":
+            case "\x08":
+                self._column = max(0, self._column - 1)
+            case "\x07" | "\x1b":
                 raise AssertionError(f"what does {text!r} do?")
             case _:
                 for character in text:
@@ -94,10 +102,25 @@ class Screen:
             case "A":  # up, at most to the top of the screen
                 top = max(0, len(self._lines) - self.height)
                 self._row = max(top, self._row - int(arguments or 1))
+            case "B":
+                self._row = min(len(self._lines) - 1, self._row + int(arguments or 1))
+            case "C":
+                self._column = min(self.width - 1, self._column + int(arguments or 1))
+            case "D":
+                self._column = max(0, self._column - int(arguments or 1))
             case "K" if arguments == "2":
                 self._lines[self._row] = []
+            case "K" | "J" if arguments in ("", "0"):  # from the cursor to the end of the line, or of all
+                del self._lines[self._row][self._column :]
+                if name == "J":
+                    del self._lines[self._row + 1 :]
+            case "n" if arguments == "6":  # where the cursor is
+                top = max(0, len(self._lines) - self.height)
+                self.replies += f"\x1b[{self._row - top + 1};{self._column + 1}R"
             case "h" | "l" if arguments == "?25":
                 self.cursor_is_shown = name == "h"
+            case "h" | "l" if arguments in _MODES:
+                pass
             case _:
                 raise AssertionError(f"what does \\x1b[{arguments}{name} do?")
 
@@ -108,12 +131,14 @@ def run_in_terminal(
     height: int,
     *,
     patience: float = 120,
-    typed: tuple[str, str] | None = None,
+    typed: Sequence[tuple[str, str]] = (),
+    watch: Callable[[Screen], None] = lambda screen: None,
     **how: Any,
 ) -> tuple[int, Screen]:
-    """The exit code of a program, and what it leaves on a terminal of this size. Once the first text of
-    `typed` is to be seen, the second is typed.
+    """The exit code of a program, and what it leaves on a terminal of this size. Once the pattern of a
+    pair in `typed` is to be seen, the text is typed; `watch` looks at the screen whenever it has changed.
     """
+    left = [*typed]
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
     screen, until = Screen(width, height), time.monotonic() + patience
@@ -121,6 +146,7 @@ def run_in_terminal(
         command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, **how
     )
     os.close(theirs)
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         while True:
             ready, _, _ = select.select([ours], [], [], max(0.0, until - time.monotonic()))
@@ -131,10 +157,12 @@ def run_in_terminal(
                 written = b""
             if not written:
                 return process.wait(patience), screen
-            screen.feed(written.decode())
-            if typed is not None and any(typed[0] in line for line in screen.lines):
-                os.write(ours, typed[1].encode())
-                typed = None
+            screen.feed(decoder.decode(written))
+            watch(screen)
+            os.write(ours, screen.replies.encode())
+            screen.replies = ""
+            while left and re.search(left[0][0], "\n".join(screen.lines), re.MULTILINE):
+                os.write(ours, left.pop(0)[1].encode())
     finally:
         os.close(ours)
         if process.poll() is None:
