@@ -28,7 +28,7 @@ SIZES = ((80, 24), (160, 50))
 PATIENCE = 300
 #: the headline of a query's answers: in the live view, in a table of a run, and in the shell
 ANSWER = re.compile(r"^● \w+  [1-9]|^\w+, commit \d+: |^\w+ at \S.*: \d+ rows?$", re.MULTILINE)
-#: what is typed into the shell, each once the text before it is to be seen
+#: what is typed into the shell, each once the pattern before it is to be seen
 TYPED = [
     ("windrow>", "CREATE STREAM bids (item BIGINT, price DOUBLE, ts TIMESTAMP)\r"),
     ("->", "WATTR ts SLACK 5 SECONDS FROM 'generator:auction?rate=500&event_rate=50&keys=9';\r"),

@@ -121,8 +121,8 @@ class Windrow:
 
     def __init__(
         self,
-        spark: SparkSession | None,
-        state: str | Path | None,
+        spark: SparkSession | None = None,
+        state: str | Path | None = "./state",
         *,
         takeover: bool = False,
         start: Callable[[], SparkSession] = local_session,

@@ -169,7 +169,7 @@ def test_what_is_typed_is_not_in_the_picture(width: int, height: int) -> None:
     assert not any("typed" in line for line in screen.lines)
 
 
-#: what is typed into a shell, each once the text before it is to be seen
+#: what is typed into a shell, each once the pattern before it is to be seen
 SHELL = [
     ("windrow>", "CREATE STREAM bids (item BIGINT, price DOUBLE, ts TIMESTAMP)\r"),
     ("->", "WATTR ts SLACK 5 SECONDS FROM 'push:';\r"),

@@ -456,3 +456,10 @@ def test_names_are_found_in_any_case_and_can_be_taken_back() -> None:
     user.forget("Spelled")
     assert not aggregates.is_aggregate("spelled")
     assert "SPELLED" not in aggregates.names()
+
+
+def test_a_misspelt_one_is_named() -> None:
+    streams = {"s": "x DOUBLE, ts BIGINT"}
+    with pytest.raises(QueryError) as refused:
+        Harness("SELECT geometric_maen(x) FROM s [RANGE 10 SLIDE 10]", streams=streams)
+    assert refused.value.hint == "did you mean `geometric_mean`?"

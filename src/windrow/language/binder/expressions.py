@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
+from windrow.algebra.aggregates import user
 from windrow.algebra.expressions import Cast, Expression, WindowBound
 from windrow.algebra.functions import call, catalogue, lookup
 from windrow.algebra.functions.coercion import cast
@@ -174,7 +175,7 @@ def _check_known(node: syntax.Apply) -> None:
         lookup(node.function)
     except QueryError as error:
         functions = [name for each in catalogue() for name in (each.name, *each.aliases)]
-        known = [*functions, *map(str.lower, aggregates.names())]
+        known = [*functions, *map(str.lower, aggregates.names()), *user.names()]
         close = _elsewhere(node) or nearest(node.function, known, cutoff=_ALIKE)
         close = close or one_letter_off(node.function, known) or _NO_SUCH
         refuse(node, error.message, error.code, close)
