@@ -13,16 +13,17 @@ import pytest
 from tests.support.history import BATCHES, STREAM, SUMS, as_rows
 from tests.support.life import Life
 from tests.support.oracle import oracle
+from tests.support.refusal import refusal
 
 import windrow as wr
 from windrow.algebra.aggregates import user
 from windrow.engine.records import StreamRecord
-from windrow.errors import DataError, StateError, WindrowError
+from windrow.errors import DataError, StateError
 from windrow.language.compile import declare_stream
 from windrow.state.manifest import StreamState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -54,14 +55,6 @@ def go_on(state: Path, stream: str = STREAM, query: str = SUMS) -> Life:
         w.vanish()
         raise
     return w
-
-
-def refusal(action: Callable[[], object], code: str) -> WindrowError:
-    with pytest.raises(WindrowError) as refused:
-        action()
-    assert refused.value.code == code
-    assert refused.value.hint
-    return refused.value
 
 
 def test_an_untouched_state_goes_on(tmp_path: Path) -> None:

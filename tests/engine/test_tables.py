@@ -9,15 +9,14 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.history import COLUMNS, OPTIONS, STREAM
+from tests.support.history import STREAM
 from tests.support.life import Life
+from tests.support.oracle import oracle
+from tests.support.refusal import refusal
 
 from windrow.engine import history
-from windrow.errors import WindrowError
-from windrow.testing import Harness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.deep
@@ -69,11 +68,7 @@ def test_changes_without_an_instant_are_as_changes_at_the_instants_chosen(
 ) -> None:
     """The oracle is told the instants; restarts lose nothing, and histories are added up all the time."""
     state = tmp_path_factory.mktemp("state")
-    oracle = Harness(
-        QUERIES[query],
-        {"s": (COLUMNS, OPTIONS)},
-        {name: (columns, KINDS[name]) for name, columns in TABLES.items() if name in QUERIES[query]},
-    )
+    happened: list[Any] = []
     found: dict[int, Any] = {}
     held: dict[str, list[Any]] = {name: [] for name in TABLES}
     with pytest.MonkeyPatch.context() as patch:
@@ -87,23 +82,22 @@ def test_changes_without_an_instant_are_as_changes_at_the_instants_chosen(
                 w.engine.deliver()
             elif verb == "push":
                 w.push(*values)
-                oracle.push("s", values)
+                happened.append(("s", values))
             else:
                 gone = held[verb][: len(values) // 2]
                 w.update(verb, insert=values, delete=gone)
                 at = w.tables[verb].changed
                 held[verb] = held[verb][len(gone) :] + values
-                if verb in QUERIES[query] and (values or gone):
-                    oracle.update(verb, BEFORE_ALL if at is None else at, insert=values, delete=gone)
+                if values or gone:
+                    happened.append((verb, at, values, gone))
         for name, rows_left in held.items():
             assert Counter(map(tuple, (r.values() for r in w.tables[name].rows().to_pylist()))) == Counter(
                 rows_left
             )
         w.end()
-        oracle.finish()
         heard(w, query, found)
-    ops = w.engine.queries[query].query.plan.emits_deletions
-    expected = Counter((c.at, *([c.op] if ops else []), *c.row) for c in oracle.take())
+    tables = {name: (columns, KINDS[name]) for name, columns in TABLES.items()}
+    expected = oracle(QUERIES[query], happened, tables=tables)
     assert Counter(row for told in found.values() for row in told) == expected
     w.close()
 
@@ -183,14 +177,6 @@ def test_a_table_that_is_punctuated_holds_the_clock_and_may_change_behind_the_st
     assert w.rows("owned") == [(7, "+", 1, "a", 1), (16, "-", 1, "a", 1)]
     refusal(lambda: w.update("owners", insert=[(1, "b")], at=19), "late-update")
     w.close()
-
-
-def refusal(action: Callable[[], object], code: str) -> WindrowError:
-    with pytest.raises(WindrowError) as refused:
-        action()
-    assert refused.value.code == code
-    assert refused.value.hint
-    return refused.value
 
 
 def test_what_is_refused_leaves_everything_as_it_was(tmp_path: Path) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.engine.spark_world import Files
 from tests.support.crashes import Crash, crashing_at
 from tests.support.history import BATCHES, SUMS
 from tests.support.oracle import oracle
+from tests.support.refusal import refusal
 
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.session import Windrow
@@ -28,14 +29,6 @@ def die(files: Files, spark: SparkSession, point: str, passage: int) -> None:
         files.connect(spark).run(once=True, flush=True)
     assert crash.happened
     files.go_back()
-
-
-def refusal(files: Files, spark: SparkSession, kind: type[WindrowError], code: str) -> Any:
-    with pytest.raises(kind) as refused:
-        files.run(spark)
-    assert refused.value.code == code
-    assert refused.value.hint
-    return refused.value
 
 
 @pytest.mark.part(3)
@@ -77,7 +70,7 @@ def test_a_consumed_file_that_changes_afterwards_is_refused(tmp_path: Path, spar
     whole, times = files.path(0).read_text(), files.path(0).stat()
     with files.path(0).open("a") as file:
         file.write('{"k": 1, "v": 1, "t": 90}\n')
-    error = refusal(files, spark, SourceError, "file-changed")
+    error = refusal(lambda: files.run(spark), "file-changed", SourceError)
     assert str(files.path(0)) in error.message
     assert "write new rows to new files" in error.hint
     files.path(0).write_text(whole)
@@ -104,7 +97,7 @@ def test_a_streaming_frame_of_the_users_own(tmp_path: Path, spark: SparkSession)
         (tmp_path / f"{number}.later").rename(files.path(number))
     checkpoints = files.folder / "now" / "state" / "checkpoints"
     shutil.move(checkpoints, tmp_path / "kept")
-    error = refusal(files, spark, StateError, "checkpoint-lost")
+    error = refusal(lambda: files.run(spark), "checkpoint-lost", StateError)
     assert "begins anew" in error.message
     assert "restore the folder `checkpoints`" in error.hint
     shutil.rmtree(checkpoints)
@@ -118,7 +111,7 @@ def test_a_sealed_stream_that_grows_is_refused(tmp_path: Path, spark: SparkSessi
     files.path(2).rename(tmp_path / "later")
     files.run(spark)
     (tmp_path / "later").rename(files.path(2))
-    error = refusal(files, spark, DataError, "sealed")
+    error = refusal(lambda: files.run(spark), "sealed", DataError)
     assert "`s` is sealed" in error.message
     assert files.answers("sums") == oracle(SUMS, BATCHES[:2])
 
@@ -133,7 +126,7 @@ def test_a_stream_of_another_source_is_refused(tmp_path: Path, spark: SparkSessi
         f"CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3 FROM 'files://{tmp_path}/elsewhere/*';"
         f"CREATE QUERY sums AS {SUMS} INTO 'files://{tmp_path}/now/sums'"
     )
-    error = refusal(files, spark, StateError, "source-changed")
+    error = refusal(lambda: files.run(spark), "source-changed", StateError)
     assert "another source" in error.message
     assert f"{tmp_path}/in" in error.hint
 

@@ -6,13 +6,12 @@ rows that the windows hold then. What `[RANGE r]` holds is computed here, from i
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.everyday.database import by_duckdb
 
 from windrow.testing import Harness
 
@@ -81,16 +80,6 @@ def windowed(query: str, sizes: dict[str, int]) -> str:
     return query
 
 
-def by_duckdb(query: str, held: dict[str, list[Row]]) -> Counter[Row]:
-    with duckdb.connect() as database:
-        database.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
-        for name, content in held.items():
-            database.execute(f"CREATE TABLE {name} (k BIGINT, v BIGINT, n BIGINT)")
-            if content:
-                database.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", content)
-        return Counter(database.execute(query).fetchall())
-
-
 @pytest.mark.part(7)
 @pytest.mark.cases
 @pytest.mark.parametrize("name", QUERIES)
@@ -109,7 +98,7 @@ def test_at_every_instant_the_answer_is_that_of_a_database(name: str, data: st.D
             stream: [row for row in streams[stream] if instant - sizes[stream] < row[2] <= instant]
             for stream in STREAMS
         }
-        assert harness.relation(instant) == by_duckdb(query, held), instant
+        assert harness.relation(instant) == by_duckdb(query, held, STREAMS), instant
 
 
 @pytest.mark.part(9)

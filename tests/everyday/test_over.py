@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.everyday.database import by_duckdb
 
 from windrow.engine import declared
 from windrow.kernels.executor import GeneralExecutor
@@ -62,16 +62,12 @@ queries = st.builds(
 )
 
 
-def by_duckdb(query: str, rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+def by_database(query: str, rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
     """In the order of (n, k, v): equal rows are equal also to a database."""
     for kind in ("ROWS", "RANGE"):
         full = "n" if kind == "RANGE" else "n, k NULLS FIRST, v NULLS FIRST"
         query = query.replace(f"ORDER BY n {kind}", f"ORDER BY {full} {kind}")
-    with duckdb.connect() as database:
-        database.execute("CREATE TABLE s (k BIGINT, v BIGINT, n BIGINT)")
-        if rows:
-            database.executemany("INSERT INTO s VALUES (?, ?, ?)", rows)
-        return Counter(database.execute(query).fetchall())
+    return by_duckdb(query, {"s": rows}, STREAMS)
 
 
 @given(overs(), rows)
@@ -85,7 +81,7 @@ def test_a_database_says_the_same_of_every_row(over: str, rows: list[tuple[Any, 
     harness.finish()
     changes = harness.take()
     assert all(change.op == "+" and change.at == change.row[2] for change in changes)
-    assert Counter(change.row for change in changes) == by_duckdb(query, rows)
+    assert Counter(change.row for change in changes) == by_database(query, rows)
 
 
 @pytest.mark.parametrize("executor", ["kernels", "engine"])

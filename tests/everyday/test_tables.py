@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.everyday.database import by_duckdb
 
 from windrow.errors import QueryError
 from windrow.testing import Harness
@@ -68,16 +68,6 @@ def changed(harness: Harness, history: list[tuple[int, list[Row], int]]) -> list
     return found
 
 
-def by_duckdb(query: str, held: dict[str, list[Row]]) -> Counter[Row]:
-    with duckdb.connect() as database:
-        for name, content in held.items():
-            columns = "k BIGINT, w BIGINT" if name == "t" else "k BIGINT, v BIGINT, n BIGINT"
-            database.execute(f"CREATE TABLE {name} ({columns})")
-            for row in content:
-                database.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(row))})", row)
-        return Counter(database.execute(query).fetchall())
-
-
 @pytest.mark.part(3)
 @pytest.mark.cases
 @pytest.mark.parametrize("name", QUERIES)
@@ -98,7 +88,9 @@ def test_a_relation_is_what_a_database_has_at_the_instant(name: str, data: st.Da
         held["t"] = list(table[-1].elements()) if table else []
         if name in KEPT and not any(row[2] <= instant for stream in read for row in streams[stream]):
             held["t"] = []
-        assert harness.relation(instant) == by_duckdb(QUERIES[name], held), instant
+        assert harness.relation(instant) == by_duckdb(
+            QUERIES[name], held, {**STREAMS, "t": ("k BIGINT, w BIGINT", "")}
+        ), instant
 
 
 @pytest.mark.cases
