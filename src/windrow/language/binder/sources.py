@@ -179,6 +179,8 @@ def bind_sources(
 ) -> list[FromItem]:
     """All of FROM, each under an alias of its own; `growing` if the query is about rows that only come."""
     items: list[FromItem] = []
+    if context.moves or growing:
+        sources = tuple(_staying(source, context) for source in sources)
     for source in sources[:MAX_SOURCES]:
         with at(source):
             item = _Binding(source, reads, context, tuple(item.plan_alias for item in items)).bind()
@@ -191,20 +193,29 @@ def bind_sources(
             "too-many-sources",
             "put what is alike into one stream, with a column that tells it apart",
         )
-    moving = context.moves or any(not leaf.spec.is_periodic for item in items for leaf in item.plan.leaves)
-    return with_bounds(_accumulated(items, reads, context) if growing or moving else items)
+    moving = any(not leaf.spec.is_periodic for item in items for leaf in item.plan.leaves)
+    return with_bounds(_accumulated(items, reads, context) if moving else items)
+
+
+def _staying(source: FromEntry, context: Context) -> FromEntry:
+    """A nested query over window functions beside windows that move, and below OVER: it only grows, as rows
+    of closed windows stay, as in the systems it comes from."""
+    query = source.query
+    if query is None or source.window is not None or not is_over_functions(query):
+        return source
+    if moves(query, context.catalog):
+        return source
+    return replace(source, window=WindowSyntax(source.span, WindowClause("UNBOUNDED")))
 
 
 def _accumulated(items: list[FromItem], reads: Reads, context: Context) -> list[FromItem]:
-    """Beside windows that move continuously, and below OVER, the rows of closed windows stay: a nested query
-    over window functions only grows, as in the systems they come from."""
+    """The sources beside windows of which it is known only now that they move."""
     changed: list[FromItem] = []
     for item in items:
-        source, used = item.node, tuple(other.plan_alias for other in changed)
-        if source.query is not None and source.window is None and is_over_functions(source.query):
-            stays = WindowSyntax(source.span, WindowClause("UNBOUNDED"))
+        source, used = _staying(item.node, context), tuple(other.plan_alias for other in changed)
+        if source is not item.node:
             with at(source):
-                item = _Binding(replace(source, window=stays), reads, context, used).bind()
+                item = _Binding(source, reads, context, used).bind()
         changed.append(item)
     return changed
 
@@ -223,7 +234,8 @@ def moves(query: QueryExpression, catalog: Catalog) -> bool:
 
 def _source_moves(source: FromEntry, catalog: Catalog) -> bool:
     if source.window is not None:
-        return source.window.clause.slide is None
+        slide = source.window.clause.slide
+        return source.function is None and (slide is None or slide.in_rows)
     entry = catalog.entry(source.name) if source.name is not None else None
     return isinstance(entry, Stream) or (isinstance(entry, StandingQuery) and not entry.plan.is_periodic)
 
