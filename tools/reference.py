@@ -21,9 +21,9 @@ import typer.main
 
 from windrow import errors, functions
 from windrow.algebra.aggregates.declare import aggregate
-from windrow.algebra.changes import Change
 from windrow.algebra.explain.facts import Explanation
 from windrow.algebra.explain.warnings import Warned
+from windrow.algebra.values import Change
 from windrow.cli.main import app
 from windrow.cli.session import HELP
 from windrow.engine import explain

@@ -24,9 +24,8 @@ from benchmarks.studies.steps import Batch
 from windrow.engine import declared
 from windrow.errors import WindrowError
 from windrow.language.compile import compile_query
-from windrow.shedding.agreement import DropRange, SheddableQuery, needless, overlap
+from windrow.shedding.agreement import DropRange, SheddableQuery, needless, overlap, share
 from windrow.shedding.phases import Phases, chance
-from windrow.shedding.sharing import share
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit

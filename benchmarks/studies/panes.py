@@ -24,7 +24,7 @@ from benchmarks.studies.steps import Standing
 from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.times import ABSENT, times_table
-from windrow.optimizer.cost.flows import SlidingWork
+from windrow.optimizer.flows import SlidingWork
 from windrow.optimizer.trees import as_query
 from windrow.optimizer.use_panes import use_panes
 from windrow.windows.panes import Panes

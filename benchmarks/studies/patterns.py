@@ -28,7 +28,7 @@ from benchmarks.studies.steps import Standing, timed
 from benchmarks.targets import Target
 from windrow.kernels.relational.expiry_layouts import Ends, Negation, Strategy
 from windrow.kernels.relational.expiry_layouts import Options as Physical
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.flows import Statistics
 from windrow.optimizer.move_negation import push_down_negation
 from windrow.optimizer.trees import as_query
 from windrow.physical import plan_query

@@ -23,9 +23,8 @@ from benchmarks.targets import Target
 from windrow.engine import declared
 from windrow.execution.ingest import without
 from windrow.language.compile import compile_query
-from windrow.shedding.agreement import SheddableQuery, droppable
+from windrow.shedding.agreement import SheddableQuery, droppable, share
 from windrow.shedding.phases import Phase, Phases
-from windrow.shedding.sharing import share
 
 if TYPE_CHECKING:
     from benchmarks.setting import Setting

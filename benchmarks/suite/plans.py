@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchmarks.table import Table
     from benchmarks.targets import Target
     from windrow.algebra.plan import Emit, Plan
-    from windrow.optimizer.cost.statistics import Statistics
+    from windrow.optimizer.flows import Statistics
     from windrow.optimizer.optimizer import Candidate
 
 COLUMNS, OPTIONS = "k BIGINT, v BIGINT, ts BIGINT", "WATTR ts ORDERED"
@@ -51,7 +51,7 @@ class Workload:
 
     def statistics(self) -> Statistics:
         """What the planner knows."""
-        from windrow.optimizer.cost.statistics import Statistics
+        from windrow.optimizer.flows import Statistics
 
         rates, keys = (dict(zip("abc", each, strict=True)) for each in (self.rates, self.keys))
         values = {f"{name}.v": float(_VALUES) for name in "abc"}
@@ -135,7 +135,7 @@ def _lives(
 def _orders(plan: Candidate, known: Statistics) -> list[Candidate]:
     """The same with the inputs of its join of three windows in every order."""
     from windrow.algebra.operators import Join
-    from windrow.optimizer.cost.model import total_cost
+    from windrow.optimizer.costs import total_cost
     from windrow.optimizer.optimizer import Candidate, normalise
     from windrow.optimizer.trees import as_query, kept
 

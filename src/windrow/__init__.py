@@ -15,7 +15,7 @@ from windrow.errors import DataError, QueryError, SinkError, SourceError, StateE
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.declare import aggregate
-    from windrow.algebra.changes import Change
+    from windrow.algebra.values import Change
     from windrow.engine import explain
     from windrow.frame import Frame, from_
     from windrow.session import Windrow, connect
@@ -38,7 +38,7 @@ __all__ = [
 
 #: where the names are that are loaded later
 _HOMES = {
-    "Change": "windrow.algebra.changes",
+    "Change": "windrow.algebra.values",
     "Frame": "windrow.frame",
     "Windrow": "windrow.session",
     "aggregate": "windrow.algebra.aggregates.declare",

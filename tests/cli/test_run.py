@@ -11,7 +11,7 @@ from tests.cli.support import EXAMPLES, run
 from tests.support.patience import PATIENCE
 
 from windrow.algebra.explain.warnings import Warned
-from windrow.cli.run_loop import Signals, run_watched
+from windrow.cli.run import Signals, run_watched
 from windrow.cli.snapshots import RunSnapshot
 from windrow.errors import WindrowError
 

@@ -18,7 +18,7 @@ from tests.support.life import Life
 from windrow import session as connection
 from windrow.algebra.catalog import Stream
 from windrow.algebra.types import Kind
-from windrow.cli import run_loop as running
+from windrow.cli import run as running
 from windrow.cli.main import main
 from windrow.engine.output.outbox import rows_schema
 from windrow.spark import session

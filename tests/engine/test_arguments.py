@@ -17,7 +17,7 @@ from windrow.engine.views import Query, StreamView, TableView
 from windrow.errors import QueryError, WindrowError
 from windrow.session import Windrow
 from windrow.spark.sources import Bounded
-from windrow.windows.punctuation import Slack
+from windrow.windows.progress import Slack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,11 +11,10 @@ from tests.support.history import COLUMNS
 from tests.support.life import Life
 
 from windrow.engine.load_monitor import Effort, Overload
-from windrow.shedding.agreement import Agreed, Reach
+from windrow.shedding.agreement import Agreed, Reach, SheddingGroup, SheddingGroups
 from windrow.shedding.load import OperatorWork
 from windrow.shedding.rules import CannotShed
-from windrow.shedding.sharing import SheddingGroup, SheddingGroups
-from windrow.windows.grid import SlideGrid
+from windrow.windows.spec import SlideGrid
 
 
 def agreed(name: str, max_gap: int, priority: int = 0, stream: str = "s") -> Agreed:

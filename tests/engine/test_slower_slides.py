@@ -27,7 +27,7 @@ from windrow.engine.sharing.common_subplans import CommonSlide
 from windrow.errors import QueryError
 from windrow.kernels.relational.aggregate.totals import Running
 from windrow.kernels.relational.join.multiway import Joined
-from windrow.windows.grid import SlideGrid
+from windrow.windows.spec import SlideGrid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit
+from windrow.algebra.values import Change
 from windrow.engine import declared
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_query

@@ -7,8 +7,8 @@ from typing import Any
 
 from tests.kernels.queries import Step
 
-from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit
+from windrow.algebra.values import Change
 from windrow.errors import DataError
 from windrow.kernels.executor import KernelExecutor
 from windrow.reference.executor import ReferenceExecutor

@@ -23,7 +23,7 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Filter, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.algebra.types import BIGINT, BOOLEAN, DOUBLE, STRING, decimal
 from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.punctuation import (
+from windrow.windows.progress import (
     NoPolicy,
     Ordered,
     OrderedPer,

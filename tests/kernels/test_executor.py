@@ -36,7 +36,7 @@ from windrow.errors import DataError, QueryError
 from windrow.kernels.executor import KernelExecutor
 from windrow.reference.executor import ReferenceExecutor
 from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.punctuation import Slack
+from windrow.windows.progress import Slack
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
 from windrow.windows.spec import WindowSpec
 

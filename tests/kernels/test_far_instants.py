@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.algebra.changes import Change
+from windrow.algebra.values import Change
 from windrow.errors import DataError, QueryError
 from windrow.testing import Harness
 from windrow.windows.domain import FARTHEST

@@ -21,7 +21,7 @@ from windrow.testing import Harness
 from windrow.windows.domain import EXACT, Domain
 
 if TYPE_CHECKING:
-    from windrow.algebra.changes import Change
+    from windrow.algebra.values import Change
 
 EXECUTORS = ["reference", "kernels", "engine"]
 #: each `{n}` is a number of ticks

@@ -23,7 +23,7 @@ from windrow.algebra.aggregates import make
 from windrow.algebra.aggregates.approx_count_distinct import estimate, place
 from windrow.algebra.aggregates.approx_quantile import bucket, representative
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
-from windrow.algebra.aggregates.hashing import hash64
+from windrow.algebra.aggregates.order import hash64
 from windrow.algebra.catalog import Stream
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.lowering import of_counts

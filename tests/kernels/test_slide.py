@@ -25,7 +25,7 @@ from windrow.kernels.columnar.combiners import (
 from windrow.kernels.panes import pane_tables
 from windrow.kernels.panes.pane_tables import SlideShape, dense, sparse, units
 from windrow.kernels.panes.query import Cut, cut_of
-from windrow.windows.element import Element
+from windrow.windows.domain import Element
 from windrow.windows.ranges import RangeWindow
 
 COMBINERS: dict[str, Combiner] = {

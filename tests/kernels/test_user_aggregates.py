@@ -32,7 +32,7 @@ from windrow.errors import DataError, QueryError
 from windrow.kernels.executor import KernelExecutor
 from windrow.language.compile import compile_query
 from windrow.testing import Harness
-from windrow.windows.punctuation import Slack
+from windrow.windows.progress import Slack
 
 KERNELS = ("reference", "kernels")
 

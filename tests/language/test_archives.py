@@ -12,8 +12,7 @@ from windrow.language.compile import compile_script
 from windrow.language.lift_literals import Cursor
 from windrow.language.statements import CreateArchive, read_create_archive
 from windrow.language.tokens import scan
-from windrow.windows.domain import Domain
-from windrow.windows.units import Quantity
+from windrow.windows.domain import Domain, Quantity
 
 
 def read(text: str) -> CreateArchive:

@@ -18,7 +18,7 @@ from windrow.language.binder.bound_statements import (
     ShowAll,
 )
 from windrow.language.compile import Catalog, compile_query, compile_script, declare_stream, declare_table
-from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
+from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from windrow.algebra.catalog import Expected
 from windrow.engine import declared
 from windrow.errors import QueryError
 from windrow.language.compile import compile_query, declare_stream
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.flows import Statistics
 from windrow.physical import plan_query
 
 COLUMNS = "k BIGINT, v BIGINT, ts TIMESTAMP"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.language.parse_shown import nodes
 
 from windrow.errors import QueryError
-from windrow.language.parse import (
+from windrow.language.compile import (
     parse_columns,
     parse_expression,
     parse_quantity,

@@ -8,8 +8,7 @@ from typing import TypeVar
 import pytest
 
 from windrow.errors import QueryError
-from windrow.language.compile import Catalog, compile_query, declare_stream
-from windrow.language.parse import parse_query
+from windrow.language.compile import Catalog, compile_query, declare_stream, parse_query
 from windrow.language.printer import print_query
 from windrow.language.shape import MAX_DEPTH, MAX_NESTING
 

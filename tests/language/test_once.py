@@ -17,8 +17,8 @@ from windrow.language.compile import (
     compile_script,
     declare_stream,
     declare_table,
+    parse_script,
 )
-from windrow.language.parse import parse_script
 from windrow.language.syntax import SelectOnce
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.language.parse_shown import nodes, select, shown
 
 from windrow.algebra.plan import StreamWord
-from windrow.language.parse import parse_expression, parse_query
+from windrow.language.compile import parse_expression, parse_query
 from windrow.language.syntax import Apply, CastTo, Constant, FromEntry, Name, Select, SelectItem, SetOperation
 
 _QUERIES = {

@@ -9,7 +9,7 @@ import pytest
 from tests.support.snapshots import Pair, read_pairs
 
 from windrow.errors import QueryError
-from windrow.language.parse import parse_expression, parse_query, parse_script
+from windrow.language.compile import parse_expression, parse_query, parse_script
 
 
 def message_of(text: str) -> str:

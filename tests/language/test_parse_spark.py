@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Project
 from windrow.errors import QueryError
-from windrow.language.compile import Catalog, compile_query, declare_stream
-from windrow.language.parse import parse_expression
+from windrow.language.compile import Catalog, compile_query, declare_stream, parse_expression
 from windrow.language.syntax import Apply, CastTo, Constant, Name, Node
 from windrow.reference.expressions import evaluate
 

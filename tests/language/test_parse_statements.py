@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.language.parse_shown import shown
 
-from windrow.language.parse import parse_columns, parse_script, parse_stream_options
+from windrow.language.compile import parse_columns, parse_script, parse_stream_options
 from windrow.language.syntax import (
     CreateQuery,
     CreateStream,
@@ -19,7 +19,7 @@ from windrow.language.syntax import (
     Show,
     Statement,
 )
-from windrow.windows.units import Quantity
+from windrow.windows.domain import Quantity
 
 
 def _one(text: str) -> Statement:

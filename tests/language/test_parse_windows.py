@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from tests.language.parse_shown import select, shown
 
-from windrow.language.parse import parse_query
+from windrow.language.compile import parse_query
 from windrow.language.syntax import WindowSyntax
 from windrow.windows.clause import Quantity, WindowClause
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.support.effort import count_inside, examples
 from tests.support.plans import FIRST, LAST, worlds
 
-from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit, Plan
+from windrow.algebra.values import Change
 from windrow.errors import DataError
 from windrow.reference.rows import World
 from windrow.reference.streams import QueryEvaluation

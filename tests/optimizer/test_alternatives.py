@@ -25,7 +25,7 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Exists, Join, Pr
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, TableScan, Window
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.flows import Statistics
 from windrow.optimizer.move_negation import pull_up_negation
 from windrow.optimizer.move_tables import push_down_tables
 from windrow.optimizer.optimizer import ALTERNATIVES, alternatives

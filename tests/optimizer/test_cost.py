@@ -15,8 +15,8 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Distinct, Exists
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, TableScan, Window
 from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.kernels.relational.join.order import WindowStats, join_size, order_cost
-from windrow.optimizer.cost.model import Estimate, Statistics, estimate, flow_of, total_cost
-from windrow.optimizer.cost.statistics import Model
+from windrow.optimizer.costs import Estimate, estimate, flow_of, total_cost
+from windrow.optimizer.flows import Model, Statistics
 from windrow.optimizer.reorder_joins import reorder_joins
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.algebra.predicates import disjunctive_form, normalised
 from windrow.algebra.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP, decimal
 from windrow.errors import DataError
 from windrow.optimizer.fold_constants import folded
-from windrow.optimizer.movability import can_fail, is_movable, respects_grouping
-from windrow.optimizer.simplify_predicates import simplified
+from windrow.optimizer.simplify_predicates import disjunctive_form, normalised, simplified
+from windrow.optimizer.trees import can_fail, is_movable, respects_grouping
 from windrow.reference.expressions import evaluate
 
 INTEGERS = st.sampled_from([ColumnRef("a", INT), ColumnRef("b", INT)]) | st.builds(

@@ -14,7 +14,7 @@ from windrow.algebra.operators import Filter, Join, Project, Union
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, Window
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
-from windrow.optimizer.cost.model import total_cost
+from windrow.optimizer.costs import total_cost
 from windrow.optimizer.optimizer import ALTERNATIVES, RULES, normalise, reports_alike
 from windrow.windows.ranges import RangeWindow
 

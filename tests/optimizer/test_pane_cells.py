@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.engine.explain import explain
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.flows import Statistics
 
 STREAMS = {"s": "k BIGINT, x BIGINT, ts TIMESTAMP"}
 

@@ -17,9 +17,8 @@ from windrow.algebra.expressions import ColumnRef, Field, Schema
 from windrow.algebra.operators import Aggregate, AggregateCall
 from windrow.algebra.plan import Emit, Scan, Subquery, Window
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTERVAL, STRING, DataType, decimal
-from windrow.optimizer.cost.flows import SlidingWork
-from windrow.optimizer.cost.model import estimate, total_cost
-from windrow.optimizer.cost.statistics import Model, Statistics
+from windrow.optimizer.costs import estimate, total_cost
+from windrow.optimizer.flows import Model, SlidingWork, Statistics
 from windrow.optimizer.optimizer import alternatives
 from windrow.optimizer.use_panes import decomposed, use_panes
 from windrow.reference.rows import AcceptedRow, World

@@ -15,7 +15,7 @@ from windrow.algebra.plan import Emit
 from windrow.engine.engine import Engine
 from windrow.errors import QueryError
 from windrow.kernels.executor import GeneralExecutor
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.flows import Statistics
 from windrow.optimizer.optimizer import candidates
 from windrow.physical import PhysicalPlan, plan_query
 from windrow.testing.spark_executor import SparkExecutor

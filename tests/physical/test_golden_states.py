@@ -20,7 +20,7 @@ from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.operators import SHARED
 from windrow.reference.executor import ReferenceExecutor
-from windrow.sharing import data
+from windrow.sharing import questions
 from windrow.sharing.questions import Need, QueryNeeds
 from windrow.state.log import CommitLog
 from windrow.state.manifest import FORMAT, Manifest
@@ -130,7 +130,7 @@ def test_intervals_that_hold_something_else_are_refused_by_name(
 def test_intervals_of_another_version_are_refused_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(data._DURABLE, Extreme, "extreme.2")
+    monkeypatch.setitem(questions._DURABLE, Extreme, "extreme.2")
     folder = unpacked(FOLDER / "shared-intervals.zip", tmp_path)
     with pytest.raises(StateError, match="hold something else now"):
         Life(folder, FAMILIES["shared-intervals"])

@@ -16,7 +16,7 @@ from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.relational.state_transfer import rebuilt, why_not_rebuilt
 from windrow.language.compile import compile_query
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.flows import Statistics
 from windrow.optimizer.optimizer import candidates
 from windrow.reference.executor import ReferenceExecutor
 from windrow.windows.domain import INFINITY

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.algebra.changes import Change
+from windrow.algebra.values import Change
 from windrow.errors import QueryError
 from windrow.kernels.executor import GeneralExecutor
 from windrow.language.compile import Catalog, compile_query, declare_stream

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.plans import FIRST, LAST, plans, worlds
 
-from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit
+from windrow.algebra.values import Change
 from windrow.reference.executor import ReferenceExecutor
 from windrow.reference.rows import World
 

@@ -15,7 +15,7 @@ from tests.support.shedding_marks import Tuple, Windows, decode, decode_as_print
 from benchmarks.theory.shedding import pipeline
 from windrow.shedding.agreement import Reach, ReachLevel
 from windrow.shedding.rules import WinDrop
-from windrow.windows.grid import SlideGrid
+from windrow.windows.spec import SlideGrid
 
 FIRST, LAST = 1, 90
 STREAM = [Tuple(t, (t * 7) % 5) for t in range(FIRST, LAST + 1)]

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from tests.reference.test_bounds import CATALOG, Answers, Rows, Shape, histories, reports, selected, shapes
 
-from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit, StreamUnion, StreamWord
+from windrow.algebra.values import Change
 from windrow.engine import declared
 from windrow.engine.explain import explain
 from windrow.errors import QueryError

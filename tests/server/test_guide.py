@@ -16,11 +16,10 @@ from tests.server.world import Here
 
 from windrow.cli.demo import SPEED, DemoSource, script, servable
 from windrow.engine.load_monitor import Effort, Overload
-from windrow.shedding.agreement import MOST_INTERVALS, droppable
+from windrow.shedding.agreement import MOST_INTERVALS, SheddingGroup, SheddingGroups, droppable
 from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.phases import Phases
 from windrow.shedding.rules import early_share
-from windrow.shedding.sharing import SheddingGroup, SheddingGroups
 
 RATE = 3000
 MICROS = 1_000_000

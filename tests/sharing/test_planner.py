@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from tests.sharing.queries import packets
 
-from windrow.sharing.data import Datum
-from windrow.sharing.groups import SharingPlan
 from windrow.sharing.planner import Planner, share
+from windrow.sharing.questions import Datum
+from windrow.sharing.rules import SharingPlan
 from windrow.sharing.synopses import SharedGrid, SynopsisKind
 
 #: the thesis' six queries of 8.3.3

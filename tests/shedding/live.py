@@ -13,11 +13,10 @@ from itertools import pairwise
 from random import Random
 
 from windrow.engine.load_monitor import Effort, Overload
-from windrow.shedding.agreement import Agreed, Reach, droppable
+from windrow.shedding.agreement import Agreed, Reach, SheddingGroup, SheddingGroups, droppable
 from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.phases import Phases
-from windrow.shedding.sharing import SheddingGroup, SheddingGroups
-from windrow.windows.grid import SlideGrid
+from windrow.windows.spec import SlideGrid
 
 #: instants are milliseconds; rows come in files of this many
 FILE = 250

@@ -11,9 +11,8 @@ from tests.shedding.test_reach import depends
 
 from benchmarks.theory.shedding import drops_early
 from windrow.shedding import agreement as rule
-from windrow.shedding.agreement import DropRange, droppable, overlap
+from windrow.shedding.agreement import DropRange, SheddingGroups, droppable, overlap, share
 from windrow.shedding.phases import Phases
-from windrow.shedding.sharing import SheddingGroups, share
 
 LAST = 90
 

@@ -18,7 +18,7 @@ from windrow.engine.output.outbox import published_schema
 from windrow.errors import QueryError
 from windrow.language.compile import compile_query
 from windrow.shedding.phases import Cycles, Phases
-from windrow.windows.grid import SlideGrid
+from windrow.windows.spec import SlideGrid
 
 worlds = st.tuples(
     st.integers(1, 4), st.integers(1, 3), st.integers(1, 5), st.floats(0, 1), st.integers(0, 9)

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from tests.shedding.asked import Nested, Size, candidate
 
 from benchmarks.theory.shedding import Overhead, Plan, drops_early, kept_share, marked_share
-from windrow.shedding.agreement import needless
+from windrow.shedding.agreement import needless, share
 from windrow.shedding.phases import Phases
 from windrow.shedding.rules import WinDrop, early_share
-from windrow.shedding.sharing import share
 
 PLAN = Plan(cost1=5.0, sel1=1.0, cost2=1.0, sel2=0.1, cost3=5.0)
 drops = st.builds(

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.shedding.asked import Nested, Size, candidate, nested, sizes
 
-from windrow.shedding.agreement import agree
+from windrow.shedding.agreement import agree, share
 from windrow.shedding.rules import CannotShed, WinDrop, fan_out
-from windrow.shedding.sharing import share
 
 COUNT = "SELECT COUNT(*) AS n FROM "
 

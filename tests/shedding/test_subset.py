@@ -17,9 +17,8 @@ from windrow.algebra.aggregates import user
 from windrow.algebra.plan import Emit
 from windrow.engine.gaps import gaps
 from windrow.reference.executor import ReferenceExecutor
-from windrow.shedding.agreement import SheddableQuery, droppable
+from windrow.shedding.agreement import SheddableQuery, SheddingGroups, droppable, share
 from windrow.shedding.phases import Phases
-from windrow.shedding.sharing import SheddingGroups, share
 
 pytestmark = pytest.mark.deep
 

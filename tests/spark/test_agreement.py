@@ -28,14 +28,14 @@ from windrow.kernels.panes.program import PaneProgram
 from windrow.physical.native_sql import native_query
 from windrow.reference.executor import ReferenceExecutor
 from windrow.testing.spark_executor import SparkExecutor
-from windrow.windows.punctuation import NoPolicy, Ordered, Policy, Slack
+from windrow.windows.progress import NoPolicy, Ordered, Policy, Slack
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from windrow.algebra.changes import Change
+    from windrow.algebra.values import Change
     from windrow.windows.spec import WindowSpec
 
 pytestmark = pytest.mark.deep

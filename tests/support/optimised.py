@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from windrow.algebra.plan import Emit
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.flows import Statistics
 from windrow.optimizer.optimizer import Candidate, by_preference, candidates
 
 

@@ -14,7 +14,7 @@ from windrow.testing import Harness
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from windrow.algebra.changes import Change
+    from windrow.algebra.values import Change
 
 Declared = str | tuple[str, str]
 STREAMS: Mapping[str, Declared] = MappingProxyType({"s": (COLUMNS, OPTIONS)})

@@ -24,14 +24,16 @@ from windrow.algebra.operators import (
     Except,
     Exists,
     Filter,
+    FramedCall,
     Join,
+    Over,
+    OverFrame,
     Project,
     Rank,
     TableJoin,
     Union,
     Unnest,
 )
-from windrow.algebra.over import FramedCall, Over, OverFrame
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import BIGINT
 from windrow.algebra.types import array as array_of

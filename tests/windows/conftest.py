@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from windrow.windows.cumulate import CumulateWindow
-from windrow.windows.element import Element, sort_key
+from windrow.windows.domain import Element, sort_key
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.algebra.changes import Change
+from windrow.algebra.values import Change
 from windrow.reference.scopes import calendar_extent, members
 from windrow.testing import Harness
 from windrow.windows.calendar import CalendarWindow
-from windrow.windows.element import Element
+from windrow.windows.domain import Element
 
 EPOCH = datetime(1970, 1, 1)
 HOUR = 3_600_000_000

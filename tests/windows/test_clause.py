@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from windrow.errors import QueryError
-from windrow.windows.bracket import PARTS
 from windrow.windows.calendar import CalendarWindow
-from windrow.windows.clause import WindowClause, resolve
+from windrow.windows.clause import PARTS, WindowClause, resolve
 from windrow.windows.cumulate import CumulateWindow
-from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain
+from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain, Quantity
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.panes import Panes
@@ -21,7 +20,6 @@ from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import WindowSpec
-from windrow.windows.units import Quantity
 
 SECOND = 1_000_000
 TRAFFIC = {

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import QueryError, StateError
-from windrow.windows.punctuation import (
+from windrow.windows.progress import (
     Batch,
     NoPolicy,
     Ordered,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.errors import DataError, QueryError
-from windrow.windows.element import Element, Interval
+from windrow.windows.domain import Element, Interval
 from windrow.windows.rows import RowsWindow
 
 INF = float("inf")

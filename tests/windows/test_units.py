@@ -7,8 +7,7 @@ from decimal import Decimal
 import pytest
 
 from windrow.errors import QueryError
-from windrow.windows.domain import MAX_INT64, Domain
-from windrow.windows.units import Quantity
+from windrow.windows.domain import MAX_INT64, Domain, Quantity
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.windows.domain import Instant
-from windrow.windows.element import Element
-from windrow.windows.punctuation import Batch, OrderedPer, Punctuated
+from windrow.windows.domain import Element, Instant
+from windrow.windows.progress import Batch, OrderedPer, Punctuated
 from windrow.windows.ranges import RangeWindow
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.windows.element import Element, Interval
+from windrow.windows.domain import Element, Interval
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow

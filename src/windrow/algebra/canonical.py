@@ -19,17 +19,17 @@ True
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from decimal import Decimal
 from enum import Enum
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra import operators as ops
 from windrow.algebra.aggregates.user import versioned
 from windrow.algebra.catalog import ProgressRule, Stream, Table
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Literal, WindowBound
-from windrow.algebra.over import FramedCall, Over, OverFrame
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import StateError
@@ -37,14 +37,11 @@ from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
+from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
 from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: of the whole text; raised when it is to be read in another way
 FORMAT = 1
@@ -69,10 +66,10 @@ NAMES: dict[type, str] = {
     ops.Exists: "exists.1",
     ops.Limit: "limit.1",
     ops.Rank: "rank.1",
-    Over: "over.1",
+    ops.Over: "over.1",
     ops.Unnest: "unnest.1",
-    FramedCall: "framed.1",
-    OverFrame: "frame.1",
+    ops.FramedCall: "framed.1",
+    ops.OverFrame: "frame.1",
     Literal: "literal.1",
     ColumnRef: "column.1",
     Call: "call.1",

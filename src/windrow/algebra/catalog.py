@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.types import BIGINT, DOUBLE, MAX_PRECISION, TIMESTAMP, DataType, Kind, decimal
 from windrow.errors import QueryError, nearest
 from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain
-from windrow.windows.punctuation import NoPolicy, Policy
+from windrow.windows.progress import NoPolicy, Policy
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression, Schema

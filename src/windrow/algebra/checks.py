@@ -5,6 +5,7 @@ The nodes call these when they are made, so that an illegal plan cannot exist.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from windrow.algebra.aggregates import make
@@ -12,16 +13,13 @@ from windrow.algebra.catalog import Late, TableKind
 from windrow.algebra.expressions import Expression, Schema, WindowBound
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
-from windrow.windows.domain import ROW_NUM, Domain
+from windrow.windows.domain import ROW_NUM, Domain, Quantity
 from windrow.windows.panes import sub_windows_of
 from windrow.windows.patterns import Pattern
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.spec import OwnInterval
-from windrow.windows.units import Quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from windrow.algebra.operators import AggregateCall, TableJoin
     from windrow.algebra.plan import Emit, Plan, Subquery, Window
 

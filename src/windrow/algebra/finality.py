@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, Filter, Join, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
-from windrow.windows.punctuation import NoPolicy
+from windrow.windows.progress import NoPolicy
 from windrow.windows.spec import OwnInterval
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ are named `alias.column`, so that names stay unique through joins.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
@@ -22,8 +23,6 @@ from windrow.windows.patterns import Label
 from windrow.windows.session import SessionWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from windrow.windows.domain import Domain
     from windrow.windows.spec import WindowSpec
 

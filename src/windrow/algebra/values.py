@@ -1,21 +1,24 @@
-"""Python values of columns, in the one form all executors compare: see `windrow.algebra.types`."""
+"""Python values of columns, in the one form all executors compare, and changes of an answer.
+
+The values are those of `windrow.algebra.types`. Executors deliver changes, tests compare them.
+"""
 
 from __future__ import annotations
 
 import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.types import BIGINT, MAX_PRECISION, DataType, Kind
 from windrow.errors import DataError
-from windrow.windows.element import sort_key
+from windrow.windows.domain import Domain, Instant, sort_key
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Schema
-    from windrow.windows.domain import Domain
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -191,3 +194,34 @@ _CONVERTERS: dict[Kind, Callable[[Any, DataType], Any]] = {
     Kind.ARRAY: _array,
     Kind.STRUCT: _struct,
 }
+
+
+# ------------------------------------------------------------ changes
+
+
+@dataclass(frozen=True)
+class Change:
+    """A row that joins (`+`) or leaves (`-`) the answer, and the instant this is about."""
+
+    op: str
+    row: tuple[Any, ...]
+    at: int
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """The order of delivery: (at, op, row), NULL first, NaN last.
+
+        >>> later, null = Change("+", (1,), 5), Change("+", (None,), 5)
+        >>> sorted([later, null], key=lambda change: change.place)
+        [Change(op='+', row=(None,), at=5), Change(op='+', row=(1,), at=5)]
+        """
+        return (self.at, self.op, sort_key(self.row))
+
+
+def not_final(at: int, clock: Instant) -> DataError:
+    """An answer was asked for before it is final."""
+    return DataError(
+        f"the answer at {at} is not final yet: the clock is at {clock}",
+        code="not-final",
+        hint="push, punctuate() or finish() first",
+    )

@@ -24,8 +24,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from windrow.archive.declaration import Declaration
-from windrow.archive.piece import Piece, living
-from windrow.archive.search import KeyRange
+from windrow.archive.piece import KeyRange, Piece, living
 from windrow.errors import DataError, StateError
 from windrow.state.history import History
 from windrow.state.manifest import ChunkRef, Manifest, SourceState

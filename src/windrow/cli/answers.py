@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.sinks import Sink
-
-if TYPE_CHECKING:
-    from windrow.sinks import Delivery
+from windrow.sinks import Delivery, Sink
 
 #: so many instants are kept, and so many rows of each
 INSTANTS, ROWS = 100, 100

@@ -7,11 +7,12 @@ the same way as the one that will run them, and is never run.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import finalize
 
 from windrow.algebra.explain.warnings import query_warnings
@@ -22,16 +23,12 @@ from windrow.engine.engine import Engine
 from windrow.errors import QueryError, Span
 from windrow.execution.local import HereJobs
 from windrow.language.binder import bound_statements
-from windrow.language.compile import Catalog, compile_script
-from windrow.language.parse import parse_script
+from windrow.language.compile import Catalog, compile_script, parse_script
 from windrow.language.syntax import CreateStream, Statement
 from windrow.sinks import MemorySink
 from windrow.spark.sources import infer_columns
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Declarations:

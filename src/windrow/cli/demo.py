@@ -14,17 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from windrow.cli.options import (
-    ConfOption,
-    LevelOption,
-    LogOption,
-    MasterOption,
-    MetricsOption,
-    Observability,
-    SparkChoice,
-)
+from windrow.cli import options
 from windrow.cli.plain import PlainView, summary
-from windrow.cli.run_loop import Signals, run_watched, started
+from windrow.cli.run import Signals, run_watched, started
 from windrow.cli.serve import PORT, check_installed, is_installed, listen, serving
 from windrow.errors import to_install
 
@@ -58,14 +50,17 @@ def demo(
     serve: Annotated[bool, typer.Option("--serve", help="With an HTTP API and a live page.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page.")] = PORT,
     sql: Annotated[bool, typer.Option("--sql", help="Print the queries as they are written.")] = False,
-    master: MasterOption = None,
-    conf: ConfOption = None,
-    log: LogOption = None,
-    level: LevelOption = None,
-    metrics: MetricsOption = None,
+    master: options.MasterOption = None,
+    conf: options.ConfOption = None,
+    log: options.LogOption = None,
+    level: options.LevelOption = None,
+    metrics: options.MetricsOption = None,
 ) -> None:
     """Show standing queries over a bundled stream, on Spark. Answers come as they become final."""
-    spark, observed = SparkChoice(master, conf, is_brief=True), Observability(log, level, metrics)
+    spark, observed = (
+        options.SparkChoice(master, conf, is_brief=True),
+        options.Observability(log, level, metrics),
+    )
     observed.set_up()
     if serve:
         serve_demo(source, rate, seconds, port, spark, observed)
@@ -100,7 +95,12 @@ def script(source: DemoSource, rate: int) -> str:
 
 
 def serve_demo(
-    source: DemoSource, rate: int, seconds: int | None, port: int, spark: SparkChoice, observed: Observability
+    source: DemoSource,
+    rate: int,
+    seconds: int | None,
+    port: int,
+    spark: options.SparkChoice,
+    observed: options.Observability,
 ) -> None:
     """The demonstration as a page; its streams keep rows to be asked about, and may lose windows."""
     check_installed()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Lock
@@ -17,14 +18,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.echo import silent
 from windrow.cli.plain import count, counted, elapsed, instant, is_numeric, span
+from windrow.cli.run import silent
 from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow, View
 from windrow.sinks.legible import column_values, value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from windrow.algebra.explain.warnings import Warned
     from windrow.errors import WindrowError
 

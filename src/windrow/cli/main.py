@@ -29,8 +29,7 @@ import typer
 
 from windrow.cli.demo import demo
 from windrow.cli.lsp import lsp
-from windrow.cli.run import rescale, run, shell
-from windrow.cli.run_loop import TRACEBACK_VARIABLE
+from windrow.cli.run import TRACEBACK_VARIABLE, rescale, run, shell
 from windrow.cli.scripts import check, explain
 from windrow.cli.serve import serve
 from windrow.errors import WindrowError

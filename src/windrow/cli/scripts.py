@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -20,13 +21,11 @@ from windrow.algebra.catalog import Forms, form_text
 from windrow.errors import QueryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from windrow.algebra.explain import Explanation
     from windrow.algebra.expressions import Schema
     from windrow.language.binder import bound_statements
     from windrow.language.compile import Catalog
-    from windrow.optimizer.cost.statistics import Statistics
+    from windrow.optimizer.flows import Statistics
 
 _FORM = re.compile(r"\d+ (millisecond|second|minute|hour)s?", re.IGNORECASE)
 
@@ -229,7 +228,7 @@ def _declared(streams: Sequence[str], tables: Sequence[str]) -> Catalog:
 
 
 def _statistics(rates: Sequence[str]) -> Statistics | None:
-    from windrow.optimizer.cost.statistics import Statistics
+    from windrow.optimizer.flows import Statistics
 
     return Statistics(rates=dict(_rate(each) for each in rates)) if rates else None
 

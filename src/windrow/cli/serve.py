@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,13 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from windrow.cli import options
-from windrow.cli.run_loop import say, started
+from windrow.cli.run import say, started
 from windrow.cli.scripts import name_of, read_script, state_of, trigger_text, within
 from windrow.errors import StateError, to_install
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from windrow.server.access import AccessTokens
     from windrow.server.service import Service
     from windrow.session import Windrow

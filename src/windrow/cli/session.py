@@ -23,9 +23,9 @@ from rich.text import Text
 
 from windrow.cli.answers import AnswersByQuery, LastAnswers
 from windrow.cli.declarations import Declarations
-from windrow.cli.echo import silent
 from windrow.cli.options import Observability, SparkChoice
 from windrow.cli.plain import answer_lines, print_shown, wrapped
+from windrow.cli.run import silent
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.language.statements import begins_statement
 from windrow.language.tokens import scan

@@ -43,8 +43,7 @@ from windrow.sinks import check_sink
 from windrow.spark.sources import check_url
 from windrow.spark.sources.table_source import table_url
 from windrow.spark.sources.urls import malformed_sink
-from windrow.windows.domain import Domain
-from windrow.windows.units import Quantity
+from windrow.windows.domain import Domain, Quantity
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from windrow.execution.shared import SharedWork
     from windrow.kernels.relational.tables import TableContents
     from windrow.language.catalog import StandingArchive, StandingQuery
-    from windrow.optimizer.cost.statistics import Statistics
+    from windrow.optimizer.flows import Statistics
     from windrow.physical import PhysicalPlan
     from windrow.sharing.questions import QueryNeeds
     from windrow.sinks import Sink

@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import TableKind
 from windrow.algebra.explain import ExplainStep, Explanation, gather
-from windrow.algebra.explain.brackets import quantity
-from windrow.algebra.explain.operators import Spelling, operator_text
+from windrow.algebra.explain.operators import Spelling, operator_text, quantity
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, Subquery, TableScan, Window
 from windrow.engine.sharing.script_plan import together
@@ -38,8 +37,8 @@ from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import BoundStatement, ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
-from windrow.optimizer.cost.flows import pane_cells
-from windrow.optimizer.cost.model import estimate
+from windrow.optimizer.costs import estimate
+from windrow.optimizer.flows import pane_cells
 from windrow.physical import plan_query
 from windrow.physical.native_sql import why_from_rows
 from windrow.physical.planner import DROPS
@@ -55,8 +54,8 @@ from windrow.windows.ranges import RangeWindow
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from windrow.optimizer.cost.model import Estimate, Path
-    from windrow.optimizer.cost.statistics import Statistics
+    from windrow.optimizer.costs import Estimate, Path
+    from windrow.optimizer.flows import Statistics
     from windrow.physical import PhysicalPlan
     from windrow.physical.operators import PhysicalOperator
 

@@ -25,7 +25,7 @@ from windrow.shedding.agreement import final_grid
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.shedding.phases import Phases
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.spec import SlideGrid
 
 # ------------------------------------------------------------ runs of windows
 
@@ -54,7 +54,7 @@ def gaps(phases: Phases, grid: SlideGrid, after: int, until: int) -> list[Gap]:
     """The gaps among the windows that end in (after, until].
 
     >>> from windrow.shedding.phases import Cycles, Phases
-    >>> from windrow.windows.grid import SlideGrid
+    >>> from windrow.windows.spec import SlideGrid
     >>> phases = Phases().then(0, Cycles(0, 10, batch=3), p=0.75, seed=1)
     >>> gaps(phases, SlideGrid(5), 0, 80)
     [Gap(first=15, last=40, windows=6, suspended=False), Gap(first=55, last=80, windows=6, suspended=False)]

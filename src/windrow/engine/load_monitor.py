@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from windrow.shedding.agreement import SheddingGroup, SheddingGroups
 from windrow.shedding.controller import Admission, Bill, Controller, Member, QueryLoad
 from windrow.shedding.load import Monitor, OperatorWork, Sample
 from windrow.shedding.rules import early_share
-from windrow.shedding.sharing import SheddingGroup, SheddingGroups
 
 #: epochs after a start in which nothing is dropped, as everything is done for the first time; unless they
 #: get longer and longer

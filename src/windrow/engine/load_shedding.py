@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 from windrow.engine.gaps import Gap, gaps, joined
 from windrow.engine.load_monitor import Effort, Overload
 from windrow.shedding import agreement
-from windrow.shedding.agreement import unread
+from windrow.shedding.agreement import SheddingGroup, SheddingGroups, share, unread
 from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.rules import CannotShed
-from windrow.shedding.sharing import SheddingGroup, SheddingGroups, share
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from windrow.state.crash import crash_point
 from windrow.state.manifest import SourceState
 from windrow.state.names import file_name
 from windrow.windows.domain import INFINITY
-from windrow.windows.punctuation import OrderedPer
+from windrow.windows.progress import OrderedPer
 
 if TYPE_CHECKING:
     from windrow.spark.sources import Source

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from windrow.algebra.aggregates.user import definitions
 from windrow.algebra.canonical import canonical_text, plan_of
-from windrow.algebra.explain.brackets import quantity
 from windrow.algebra.explain.facts import repetition
+from windrow.algebra.explain.operators import quantity
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, Window
 from windrow.engine.records import QueryRecord, StreamRecord, query_text
@@ -32,18 +32,18 @@ from windrow.errors import QueryError, StateError
 from windrow.execution.bundle import Bundle
 from windrow.kernels.relational.state_transfer import why_not_rebuilt
 from windrow.language.catalog import StandingQuery
-from windrow.optimizer.cost.model import total_cost
+from windrow.optimizer.costs import total_cost
 from windrow.physical import plan_query
 from windrow.physical.identity import RecordedPlan
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.windows.domain import IMPLICIT, Domain
-from windrow.windows.punctuation import NoPolicy
+from windrow.windows.progress import NoPolicy
 
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.definition import Definition
     from windrow.algebra.catalog import Stream, Table
     from windrow.engine.epoch import Between
-    from windrow.optimizer.cost.statistics import Statistics
+    from windrow.optimizer.flows import Statistics
     from windrow.physical import PhysicalPlan
     from windrow.state.manifest import QueryState
 

@@ -39,10 +39,8 @@ from windrow.sharing.schedule import (
     by_period,
     hybrid,
 )
-from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.element import Element
-from windrow.windows.grid import Grid, SlideGrid
-from windrow.windows.spec import OwnInterval, WindowSpec
+from windrow.windows.domain import INFINITY, Element, Instant
+from windrow.windows.spec import Grid, OwnInterval, SlideGrid, WindowSpec
 
 if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord

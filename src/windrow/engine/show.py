@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from windrow.algebra.catalog import Stream, form_text
-from windrow.algebra.explain.brackets import policy, resolution_text
+from windrow.algebra.explain.operators import policy, resolution_text
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.engine.gaps import all_gaps
 from windrow.errors import QueryError

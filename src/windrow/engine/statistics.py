@@ -29,7 +29,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import Kind
 from windrow.execution.relational import OF, states_of
 from windrow.kernels.relational.state_transfer import held_rows
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.flows import Statistics
 from windrow.optimizer.optimizer import normalise
 from windrow.optimizer.trees import substituted
 from windrow.physical.units import GeneralUnit, UnionUnit

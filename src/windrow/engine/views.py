@@ -28,7 +28,7 @@ from windrow.errors import QueryError, WindrowError, nearest
 from windrow.kernels.columnar.columns import frame_of
 from windrow.kernels.panes.subtract_on_evict import CELLS, DISTINCT, Differences, is_buffered
 from windrow.kernels.shared.value_counts import seen_of
-from windrow.optimizer.cost.model import total_cost
+from windrow.optimizer.costs import total_cost
 from windrow.optimizer.optimizer import RULES_ALONE
 from windrow.physical.units import GeneralUnit, Unit
 from windrow.sinks import MemorySink

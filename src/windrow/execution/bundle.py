@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windrow.algebra.aggregates.definition import Definition
     from windrow.kernels.panes.program import PaneProgram
     from windrow.physical import PhysicalPlan
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.spec import SlideGrid
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
     from windrow.kernels.panes.program import Level
     from windrow.state.manifest import ChunkRef
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.spec import SlideGrid
 
 
 @dataclass(frozen=True)

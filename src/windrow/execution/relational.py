@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from windrow.state.chunk import Key, OpenChunk
     from windrow.state.shard import Shard
     from windrow.windows.domain import Instant
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.spec import SlideGrid
 
 AT, OP = "#at", "#op"
 #: between the name of a query and that of its operator; no name has it

@@ -43,10 +43,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from windrow.algebra.changes import Change, not_final
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit
-from windrow.algebra.values import canonical_rows
+from windrow.algebra.values import Change, canonical_rows, not_final
 from windrow.errors import DataError, nearest
 from windrow.kernels.clock import PaneClock, Timing
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame

@@ -1,7 +1,7 @@
 """What a stream accepts, a batch at a time: lateness by the punctuation that was known before the batch.
 
 A batch may be judged in pieces, wherever they lie: each piece gives its accepted rows, its late ones, and
-what was `Observed`: little, but all a policy (`windrow.windows.punctuation`) can learn from it, of each
+what was `Observed`: little, but all a policy (`windrow.windows.progress`) can learn from it, of each
 source its greatest values and marks. What is known after the batch follows from all pieces together.
 """
 
@@ -31,8 +31,7 @@ from windrow.windows.domain import (
     check_instant,
     too_far,
 )
-from windrow.windows.progress import Batch, Progress
-from windrow.windows.punctuation import Policy, SlackRows
+from windrow.windows.progress import Batch, Policy, Progress, SlackRows
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -16,7 +16,7 @@ from windrow.language.lift_literals import Cursor
 from windrow.language.sql import read_expression
 from windrow.language.syntax import ColumnDef, Node, ProgressSyntax
 from windrow.language.tokens import TokenKind, Tokens
-from windrow.windows.units import Quantity
+from windrow.windows.domain import Quantity
 
 
 @dataclass(frozen=True)

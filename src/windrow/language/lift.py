@@ -27,22 +27,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language import lift_literals
 from windrow.language.lift_literals import Cursor
 from windrow.language.shape import is_misspelt, unexpected
-from windrow.language.syntax import EmitClause, FrameSyntax, Unnesting, words
+from windrow.language.syntax import EmitClause, FrameSyntax, Node, Unnesting, WindowSyntax, words
 from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.vocabulary import begins_operand, ends_operand, is_any_of_query, is_keyword
 from windrow.language.window_functions import TableFunction, lift_table_functions
 from windrow.language.windows import ReadExpression, parse_window
-from windrow.windows.units import Quantity
-
-if TYPE_CHECKING:
-    from windrow.language.syntax import Node, WindowSyntax
+from windrow.windows.domain import Quantity
 
 _WORDS = {word.value: word for word in StreamWord if word.value}
 _ENDS_LIST = words("FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT MINUS INTERSECT )")

@@ -17,7 +17,7 @@ from windrow.language.shape import MAX_DEPTH, too_deep, unexpected
 from windrow.language.syntax import Constant, placed
 from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.vocabulary import begins_operand, is_keyword
-from windrow.windows.units import Quantity, unit_name
+from windrow.windows.domain import Quantity, unit_name
 
 if TYPE_CHECKING:
     from windrow.language.lift import Lifted

@@ -15,7 +15,7 @@ from decimal import Decimal
 from windrow.errors import QueryError, Span
 from windrow.language.syntax import CastTo, Constant, Node, placed, words
 from windrow.language.tokens import Token
-from windrow.windows.units import MICROSECONDS, unit_name
+from windrow.windows.domain import MICROSECONDS, unit_name
 
 DAY = MICROSECONDS["DAYS"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

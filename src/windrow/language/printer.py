@@ -29,24 +29,19 @@ Window specifications back to brackets, with names as they can stand in SQL.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from windrow.algebra import operators as ops
-from windrow.algebra.explain.brackets import bracket, frame_text
+from windrow.algebra.explain.operators import bracket, frame_text
 from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.language.binder.names import call_sql, describe
-from windrow.language.parse import parse_expression
+from windrow.language.compile import parse_expression
 from windrow.language.shape import roomy
 from windrow.language.vocabulary import RESERVED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: words that mean something in some places
@@ -215,7 +210,7 @@ def _relation(plan: Plan, word: StreamWord) -> str:
             return f"{_first_side(left, word)}\nEXCEPT ALL\n{_side(right, word)}"
         case ops.Rank():
             return _numbered(plan)
-        case Over():
+        case ops.Over():
             return _framed(plan)
         case ops.Unnest():
             return _unnested(plan)
@@ -231,7 +226,7 @@ def _numbered(plan: ops.Rank) -> str:
     return f"SELECT *, {number}\nFROM {_nested(_relation(plan.input, StreamWord.AUTO))} AS ranked"
 
 
-def _framed(plan: Over) -> str:
+def _framed(plan: ops.Over) -> str:
     """The rows of a nested query, with the values of their frames."""
     domain, order = plan.leaves[0].domain, f"ORDER BY {to_sql(plan.order, quoted)}"
     values = []

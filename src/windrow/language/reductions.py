@@ -12,23 +12,18 @@ CEIL(ts TO DAY), TIMESTAMPADD, TIMESTAMPDIFF    by the start of the unit, and by
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from itertools import product
-from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.plan import StreamWord
-from windrow.errors import QueryError
+from windrow.errors import QueryError, Span
 from windrow.language import syntax
-from windrow.language.binder.places import rebuilt, walk
+from windrow.language.binder.scope import rebuilt, walk
 from windrow.language.shape import MAX_DEPTH, too_deep
-from windrow.windows.units import MICROSECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from windrow.errors import Span
+from windrow.windows.domain import MICROSECONDS
 
 Keys = tuple[tuple[syntax.Node, bool], ...]
 GroupingSets = list[tuple[syntax.Node, ...]]

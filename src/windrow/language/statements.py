@@ -33,8 +33,7 @@ from windrow.language.sql import read_query
 from windrow.language.tokens import TokenKind, Tokens
 
 if TYPE_CHECKING:
-    from windrow.windows.domain import Domain
-    from windrow.windows.units import Quantity
+    from windrow.windows.domain import Domain, Quantity
 
 
 _SHAPE = re.compile(r"(\d{1,4})(?:x|×|by)(\d{1,4})", re.IGNORECASE)

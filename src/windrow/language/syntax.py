@@ -13,17 +13,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import QueryError, Span
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     from windrow.algebra.plan import StreamWord
     from windrow.language.tokens import Tokens
     from windrow.windows.clause import WindowClause
-    from windrow.windows.units import Quantity
+    from windrow.windows.domain import Quantity
 
 
 def words(text: str) -> frozenset[str]:

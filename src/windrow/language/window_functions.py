@@ -28,8 +28,8 @@ from windrow.language import syntax
 from windrow.language.lift_literals import interval_at
 from windrow.language.literals import interval
 from windrow.language.tokens import TokenKind, Tokens
-from windrow.windows.bracket import WindowClause
-from windrow.windows.units import Quantity
+from windrow.windows.clause import WindowClause
+from windrow.windows.domain import Quantity
 
 if TYPE_CHECKING:
     from windrow.language.lift import Lifted

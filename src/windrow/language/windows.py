@@ -31,9 +31,8 @@ from windrow.language.literals import DAY, has_zone, instant, plain_number
 from windrow.language.syntax import Constant, Node, PointSyntax, WindowSyntax, placed, words
 from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.vocabulary import ends_operand, is_keyword
-from windrow.windows.bracket import WORDS, WindowClause
-from windrow.windows.domain import MAX_INT64, Domain
-from windrow.windows.units import MICROSECONDS, Quantity, is_unit, unit_name
+from windrow.windows.clause import WORDS, WindowClause
+from windrow.windows.domain import MAX_INT64, MICROSECONDS, Domain, Quantity, is_unit, unit_name
 
 #: words a part of a window begins with
 PARTS = words(

@@ -51,8 +51,7 @@ from dataclasses import dataclass, replace
 from windrow.algebra.operators import Join
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import BIGINT, TIMESTAMP
-from windrow.optimizer.movability import can_ever_fail
-from windrow.optimizer.trees import kept, peeled
+from windrow.optimizer.trees import can_ever_fail, kept, peeled
 from windrow.windows.ranges import RangeWindow
 
 

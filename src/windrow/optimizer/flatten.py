@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import conjunction, conjuncts
 from windrow.algebra.operators import Join, Union
-from windrow.optimizer.movability import can_fail
+from windrow.optimizer.trees import can_fail
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Plan

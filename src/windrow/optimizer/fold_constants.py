@@ -17,17 +17,15 @@ True
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.expressions import FALSE, TRUE, Call, Cast, Expression, Literal
+from windrow.algebra.expressions import FALSE, TRUE, Call, Cast, Expression, Literal, cast
 from windrow.algebra.functions import lookup
-from windrow.algebra.functions.coercion import cast
 from windrow.algebra.types import BIGINT, BOOLEAN, Kind
 from windrow.optimizer.trees import with_expressions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windrow.algebra.plan import Plan
 
 

@@ -18,18 +18,14 @@ first. `split_windows` goes the other way, and is an alternative, not a rule.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Project, Union
 from windrow.algebra.plan import Plan, Window
-from windrow.optimizer.movability import is_movable
-from windrow.optimizer.trees import expressions_of, variants
+from windrow.optimizer.trees import expressions_of, is_movable, variants
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.spec import OwnInterval, WindowSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def merge_windows(plan: Plan) -> Plan:

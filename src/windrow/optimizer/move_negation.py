@@ -40,16 +40,14 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Exists, Join
-from windrow.optimizer.movability import can_fail, is_movable
-from windrow.optimizer.trees import kept, peeled, variants
+from windrow.optimizer.trees import can_fail, is_movable, kept, peeled, variants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from windrow.algebra.plan import Plan
 
 

@@ -40,18 +40,16 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import conjunction, conjuncts
 from windrow.algebra.operators import Join, TableJoin
-from windrow.optimizer.movability import can_fail, is_movable
-from windrow.optimizer.trees import kept, peeled, variants
+from windrow.optimizer.trees import can_fail, is_movable, kept, peeled, variants
 from windrow.windows.patterns import Pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from windrow.algebra.plan import Plan
 
 

@@ -13,7 +13,7 @@
 >>> by_preference(candidates(Emit(Filter(Window(s, RangeWindow(10)), large))))[0].fired
 ('simplify_predicates', 'push_filters')
 
-Rewritings that may go either way: which plan is cheaper is for `windrow.optimizer.cost.model` to say.
+Rewritings that may go either way: which plan is cheaper is for `windrow.optimizer.costs` to say.
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.operators import Distinct, Join
@@ -37,9 +37,9 @@ from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion
 from windrow.errors import QueryError, nearest
-from windrow.optimizer.cost.model import total_cost
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.costs import total_cost
 from windrow.optimizer.flatten import flatten_joins, flatten_unions
+from windrow.optimizer.flows import Statistics
 from windrow.optimizer.fold_constants import fold_constants
 from windrow.optimizer.merge_filters import merge_filters
 from windrow.optimizer.merge_projects import merge_projects

@@ -18,6 +18,7 @@ window reads its PARTITION BY columns and its LIFETIME.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatchmethod
 from typing import TYPE_CHECKING
@@ -29,8 +30,6 @@ from windrow.optimizer.trees import as_query, kept
 from windrow.windows.lifetime import LifetimeWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from windrow.algebra.expressions import Expression, Schema
 
 Names = frozenset[str]

@@ -22,16 +22,14 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Distinct, Filter, Join, Project
-from windrow.optimizer.movability import respects_grouping
-from windrow.optimizer.trees import variants
+from windrow.optimizer.trees import respects_grouping, variants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from windrow.algebra.expressions import Expression
     from windrow.algebra.plan import Plan
 

@@ -23,21 +23,16 @@ endpoint (LANDMARK, ROWS) a row dropped too early would end the repetitions too 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import singledispatchmethod
-from typing import TYPE_CHECKING
 
 from windrow.algebra import operators as ops
 from windrow.algebra.expressions import Expression, Schema, conjunction, conjuncts
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
-from windrow.optimizer.movability import is_movable, respects_grouping
-from windrow.optimizer.trees import as_query, filtered, renamed, substituted
+from windrow.optimizer.trees import as_query, filtered, is_movable, renamed, respects_grouping, substituted
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.spec import OwnInterval
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
 
 Parts = tuple[Expression, ...]
 

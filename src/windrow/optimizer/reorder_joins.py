@@ -23,6 +23,7 @@ restores the order of columns, which ties of FIRST, LAST and LIMIT depend on.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import permutations
@@ -30,15 +31,11 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Join
 from windrow.kernels.relational.join.order import WindowStats, augmented_order
-from windrow.optimizer.cost.flows import equal_columns
-from windrow.optimizer.cost.model import estimate, flow_of
-from windrow.optimizer.cost.statistics import Model, Statistics
-from windrow.optimizer.movability import can_fail
-from windrow.optimizer.trees import kept, variants
+from windrow.optimizer.costs import estimate, flow_of
+from windrow.optimizer.flows import Model, Statistics, equal_columns
+from windrow.optimizer.trees import can_fail, kept, variants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from windrow.algebra.plan import Plan
 
 _FEWEST = 3

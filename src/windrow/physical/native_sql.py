@@ -39,7 +39,7 @@ from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.query import Cut, Normal, normal_form
 from windrow.kernels.state import PANE, ROWS
 from windrow.state.names import RESERVED
-from windrow.windows.punctuation import NoPolicy, Ordered, Slack
+from windrow.windows.progress import NoPolicy, Ordered, Slack
 
 if TYPE_CHECKING:
     from windrow.kernels.panes.program import PaneProgram

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra import operators as ops
 from windrow.algebra.expressions import Call, ColumnRef, Expression, conjuncts
-from windrow.algebra.over import Over
+from windrow.algebra.operators import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.patterns import Pattern

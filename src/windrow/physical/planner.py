@@ -25,7 +25,7 @@ from windrow.algebra.explain import Alternative
 from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
 from windrow.kernels.panes.query import SlidingQuery
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.flows import Statistics
 from windrow.optimizer.optimizer import Candidate, by_preference, candidates
 from windrow.physical.native_sql import why_from_rows
 from windrow.physical.operators import PhysicalOperator, operators_of

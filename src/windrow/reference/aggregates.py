@@ -17,22 +17,18 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates import user
+from windrow.algebra.aggregates import Definition, user
 from windrow.algebra.aggregates.approx_count_distinct import estimate
 from windrow.algebra.aggregates.approx_frequency import typed
-from windrow.algebra.aggregates.hashing import chained, hash64
+from windrow.algebra.aggregates.order import chained, hash64
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from windrow.algebra.aggregates import Definition
 
 Rows = list[tuple[Any, ...]]
 

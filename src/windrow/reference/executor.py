@@ -11,16 +11,16 @@ What a table accepts: changes at instants. A table nobody punctuates is taken to
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.catalog import Late, Stream, Table, TableKind
-from windrow.algebra.changes import Change, not_final
 from windrow.algebra.finality import group_place
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Scan, Window
-from windrow.algebra.values import canonical, canonical_rows
+from windrow.algebra.values import Change, canonical, canonical_rows, not_final
 from windrow.errors import DataError, StateError, nearest
 from windrow.reference.expressions import compile_expression
 from windrow.reference.rows import AcceptedRow, TableChange, Values, World
@@ -29,8 +29,6 @@ from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, check
 from windrow.windows.progress import Batch, is_late
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from windrow.algebra.expressions import Expression
 
 

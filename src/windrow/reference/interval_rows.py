@@ -9,23 +9,20 @@ of a distinct value is the current one, and how long a result of INTERNAL window
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from windrow.algebra import operators as ops
-from windrow.algebra.over import Over
 from windrow.algebra.plan import Plan, Window
 from windrow.reference.expressions import compile_expression
 from windrow.reference.rows import Fact, LeafRows, Values, World
 from windrow.reference.snapshot import PlanSnapshot, elements, grouped, in_order, lives, table_rows, together
-from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.element import sort_key
+from windrow.windows.domain import INFINITY, Instant, sort_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from windrow.algebra.expressions import Expression
 
 
@@ -256,7 +253,7 @@ class IntervalRows:
         ]
 
     @of.register
-    def _(self, plan: Over) -> list[IntervalRow]:
+    def _(self, plan: ops.Over) -> list[IntervalRow]:
         rows = sorted(self.of(plan.input), key=lambda piece: in_order(piece.fact))
         more = self.moment.framed(plan, [piece.fact for piece in rows])
         return [

@@ -16,8 +16,7 @@ from windrow.algebra.operators import Filter, Project, Union
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
 from windrow.reference.expressions import compile_expression
 from windrow.reference.scopes import counting_order
-from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, check_instant
-from windrow.windows.element import Element, sort_key
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Element, Instant, check_instant, sort_key
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import RangeWindow
@@ -25,7 +24,7 @@ from windrow.windows.rows import RowsWindow
 from windrow.windows.spec import WindowSpec
 
 if TYPE_CHECKING:
-    from windrow.algebra.changes import Change
+    from windrow.algebra.values import Change
 
 # ------------------------------------------------------------ world
 

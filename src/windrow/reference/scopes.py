@@ -15,17 +15,14 @@ from zoneinfo import ZoneInfo
 
 from windrow.windows.calendar import CalendarWindow
 from windrow.windows.cumulate import CumulateWindow
-from windrow.windows.domain import INFINITY
-from windrow.windows.element import Element
-from windrow.windows.grid import SlideGrid
+from windrow.windows.domain import DAYS, INFINITY, MONTHS, Element
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
-from windrow.windows.spec import WindowSpec
-from windrow.windows.units import DAYS, MONTHS
+from windrow.windows.spec import SlideGrid, WindowSpec
 
 
 def members(spec: WindowSpec, rows: Sequence[Element], instant: int) -> list[int]:

@@ -24,14 +24,12 @@ from windrow.algebra import operators as ops
 from windrow.algebra.aggregates.approx_count import refuse_negative
 from windrow.algebra.catalog import TableKind
 from windrow.algebra.estimates import wave_window, waved
-from windrow.algebra.over import FramedCall, Over
 from windrow.algebra.plan import Plan, TableScan, Window
 from windrow.reference import aggregates
 from windrow.reference.expressions import WindowContext, compile_expression
 from windrow.reference.rows import Fact, LeafRows, Values, World
 from windrow.reference.scopes import last_slide, members
-from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.element import sort_key
+from windrow.windows.domain import INFINITY, Instant, sort_key
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
@@ -311,18 +309,18 @@ class PlanSnapshot:
         ]
 
     @facts.register
-    def _(self, plan: Over) -> list[Fact]:
+    def _(self, plan: ops.Over) -> list[Fact]:
         ordered = sorted(self.facts(plan.input), key=in_order)
         more = self.framed(plan, ordered)
         pairs = zip(ordered, more, strict=True)
         return [replace(fact, values=fact.values + values) for fact, values in pairs]
 
-    def framed(self, plan: Over, ordered: Sequence[Fact]) -> list[Values]:
+    def framed(self, plan: ops.Over, ordered: Sequence[Fact]) -> list[Values]:
         """For each row, the values of its frames; rows come in their order."""
         columns = [self._framed(framed, plan.input, ordered) for _, framed in plan.calls]
         return [tuple(column[place] for column in columns) for place in range(len(ordered))]
 
-    def _framed(self, framed: FramedCall, source: Plan, ordered: Sequence[Fact]) -> list[Any]:
+    def _framed(self, framed: ops.FramedCall, source: Plan, ordered: Sequence[Fact]) -> list[Any]:
         readers, frame = [self._reader(part, source) for part in framed.partition], framed.frame
         parts = [grouped(tuple(read(fact) for read in readers)) for fact in ordered]
         found = []

@@ -15,13 +15,14 @@ Restore: periodic refreshes that lose nothing which came and went between two of
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from windrow.algebra.changes import Change
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Plan, StreamWord, Window
+from windrow.algebra.values import Change
 from windrow.errors import DataError
 from windrow.reference.expressions import WindowContext
 from windrow.reference.interval_rows import IntervalRow, IntervalRows, counted
@@ -34,9 +35,7 @@ from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from windrow.windows.element import Report
+    from windrow.windows.domain import Report
 
 
 def results(

@@ -21,8 +21,8 @@ from windrow.engine.engine import why_ended
 from windrow.errors import QueryError, WindrowError
 from windrow.language.binder import bound_statements
 from windrow.language.binder.once import Once
+from windrow.language.compile import parse_script
 from windrow.language.editor import suggestions
-from windrow.language.parse import parse_script
 from windrow.redaction import redacted
 from windrow.server.answers import AnswerLog, LoggedSink, Part, ReadPosition
 from windrow.server.formats import as_json_rows, columns_of, read_rows

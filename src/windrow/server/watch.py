@@ -15,8 +15,7 @@ from dataclasses import asdict, dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from windrow.algebra.explain.brackets import quantity
-from windrow.algebra.explain.operators import Spelling, call_text, operator_text, window_text
+from windrow.algebra.explain.operators import Spelling, call_text, operator_text, quantity, window_text
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, Except, Exists, Filter, Join, Limit, Project, TableJoin
 from windrow.algebra.plan import Emit, Window

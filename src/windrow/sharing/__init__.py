@@ -5,7 +5,7 @@ planner     queries -> synopses, who uses which by which rules, who is computed 
 scheduling  who is refreshed when, if there is not time for all
 """
 
-from windrow.sharing.groups import SharingPlan
 from windrow.sharing.planner import Planner, share
+from windrow.sharing.rules import SharingPlan
 
 __all__ = ["Planner", "SharingPlan", "share"]

@@ -19,11 +19,27 @@ from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.shared.shared_state import terms_of
-from windrow.sharing.data import ROW_COUNT, Datum, can_be_shared, parts_of
-from windrow.sharing.groups import QueryShare, SharingPlan, groups_of
 from windrow.sharing.predicates import Predicate, Relevant, predicate_of
-from windrow.sharing.questions import MOST_INTERVALS, Need, QueryNeeds, question_of
-from windrow.sharing.rules import MOST_PROBED, combined, holds_joins, holds_windows, relevant_synopses
+from windrow.sharing.questions import (
+    MOST_INTERVALS,
+    ROW_COUNT,
+    Datum,
+    Need,
+    QueryNeeds,
+    can_be_shared,
+    parts_of,
+    question_of,
+)
+from windrow.sharing.rules import (
+    MOST_PROBED,
+    QueryShare,
+    SharingPlan,
+    combined,
+    groups_of,
+    holds_joins,
+    holds_windows,
+    relevant_synopses,
+)
 from windrow.sharing.synopses import (
     Family,
     Held,

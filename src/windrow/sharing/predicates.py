@@ -49,9 +49,9 @@ from itertools import combinations
 from typing import Any, Generic, TypeVar
 
 from windrow.algebra.expressions import TRUE, Call, Cast, ColumnRef, Expression, Literal, disjunction
-from windrow.algebra.predicates import disjunctive_form
 from windrow.algebra.types import BOOLEAN, DataType, Kind, parse_type
 from windrow.errors import QueryError
+from windrow.optimizer.simplify_predicates import disjunctive_form
 
 #: a value's place in the order of values: NaN is the greatest
 Place = tuple[bool, Any]

@@ -6,22 +6,18 @@ A union of streams under test: every branch runs by itself, and what they emit i
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from datetime import datetime
+from typing import Any, Protocol
 
 from windrow.algebra.plan import Emit, Plan, Scan, TableScan
-from windrow.algebra.values import instant
+from windrow.algebra.values import Change, instant
 from windrow.engine import Declared, declared
 from windrow.errors import DataError, QueryError, nearest
 from windrow.kernels.executor import GeneralExecutor, KernelExecutor
 from windrow.language.compile import compile_query
 from windrow.reference.executor import ReferenceExecutor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-
-    from windrow.algebra.changes import Change
 
 
 class UnionExecutor:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from windrow.algebra.catalog import Late, Stream, instant_type
-from windrow.algebra.changes import Change, not_final
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.plan import Emit, Scan, TableScan
 from windrow.algebra.types import STRING
-from windrow.algebra.values import canonical_rows, instant
+from windrow.algebra.values import Change, canonical_rows, instant, not_final
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
 from windrow.engine.output.outbox import published, rows_schema
 from windrow.engine.rescale import rescale

@@ -13,21 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from windrow.errors import QueryError
-from windrow.windows.domain import Instant
-from windrow.windows.element import Element
-from windrow.windows.grid import Grid, covered
+from windrow.windows.domain import DAYS, MICROSECONDS, MONTHS, Element, Instant, Ints
 from windrow.windows.patterns import Label, Pattern
-from windrow.windows.spec import OwnInterval, WindowId, require_near, require_positive
-from windrow.windows.units import DAYS, MICROSECONDS, MONTHS
+from windrow.windows.spec import Grid, OwnInterval, WindowId, covered, require_near, require_positive
 from windrow.windows.zones import zone
-
-if TYPE_CHECKING:
-    from windrow.windows.grid import Ints
 
 DAY = MICROSECONDS[DAYS]
 #: (number, unit): months, days, or elapsed microseconds

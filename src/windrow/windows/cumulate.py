@@ -12,17 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.errors import QueryError
-from windrow.windows.domain import Instant
-from windrow.windows.element import Element
-from windrow.windows.grid import SlideGrid
+from windrow.windows.domain import Element, Instant, Ints
 from windrow.windows.patterns import Label, Pattern
-from windrow.windows.spec import OwnInterval, WindowId, require_near, require_positive
-
-if TYPE_CHECKING:
-    from windrow.windows.grid import Ints
+from windrow.windows.spec import OwnInterval, SlideGrid, WindowId, require_near, require_positive
 
 
 @dataclass(frozen=True)

@@ -12,19 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from windrow.errors import QueryError
-from windrow.windows.domain import FARTHEST, FOREVER, INFINITY, NO_END, Instant
-from windrow.windows.element import Element
-from windrow.windows.grid import SlideGrid
+from windrow.windows.domain import FARTHEST, FOREVER, INFINITY, NO_END, Element, Instant, Ints
 from windrow.windows.patterns import Label, never_leaves
-from windrow.windows.spec import OwnInterval, WindowId, changes, require_near, require_positive
-
-if TYPE_CHECKING:
-    from windrow.windows.grid import Ints
+from windrow.windows.spec import OwnInterval, SlideGrid, WindowId, changes, require_near, require_positive
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.windows.domain import Instant
-from windrow.windows.element import Element
+from windrow.windows.domain import Element, Instant, Ints
 from windrow.windows.patterns import Label, Pattern
 from windrow.windows.spec import OwnInterval, WindowId, changes, require_positive
-
-if TYPE_CHECKING:
-    from windrow.windows.grid import Ints
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from math import gcd
 from typing import Any, Self
 
 from windrow.errors import QueryError
-from windrow.windows.element import Interval
+from windrow.windows.domain import Interval
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow

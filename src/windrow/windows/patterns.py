@@ -12,12 +12,9 @@ do not live equally long. A label is never more optimistic than what is observed
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Pattern(IntEnum):

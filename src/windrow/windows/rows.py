@@ -27,11 +27,19 @@ from itertools import accumulate
 from typing import Any
 
 from windrow.errors import DataError, QueryError
-from windrow.windows.domain import FOREVER, INFINITY, Instant
-from windrow.windows.element import Element, Interval, Report, place_of, sort_key, visible
-from windrow.windows.grid import SlideGrid
+from windrow.windows.domain import (
+    FOREVER,
+    INFINITY,
+    Element,
+    Instant,
+    Interval,
+    Report,
+    place_of,
+    sort_key,
+    visible,
+)
 from windrow.windows.patterns import Label, Pattern
-from windrow.windows.spec import WindowId, WindowSpec, require_near, require_positive
+from windrow.windows.spec import SlideGrid, WindowId, WindowSpec, require_near, require_positive
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.element import Element, Interval, Report, sort_key, visible
+from windrow.windows.domain import INFINITY, Element, Instant, Interval, Report, sort_key, visible
 from windrow.windows.patterns import Label, Pattern
 from windrow.windows.rows import number
 from windrow.windows.spec import WindowId, WindowSpec, require_positive

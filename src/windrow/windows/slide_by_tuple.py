@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from windrow.errors import QueryError
-from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.element import Element, Interval, sort_key, visible
+from windrow.windows.domain import INFINITY, Element, Instant, Interval, sort_key, visible
 from windrow.windows.patterns import Label, Pattern, never_leaves
 from windrow.windows.spec import WindowId, WindowSpec, require_near, require_positive
 

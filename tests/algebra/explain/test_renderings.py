@@ -17,7 +17,7 @@ from windrow.algebra.explain.formats import COLOURS
 from windrow.algebra.plan import Emit
 from windrow.engine.explain import described
 from windrow.errors import QueryError
-from windrow.optimizer.cost.statistics import Statistics
+from windrow.optimizer.flows import Statistics
 from windrow.physical import plan_query
 from windrow.windows.patterns import Pattern
 

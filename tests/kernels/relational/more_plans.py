@@ -37,7 +37,7 @@ from windrow.algebra.types import BIGINT, BOOLEAN, DOUBLE, STRING
 from windrow.errors import QueryError
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
+from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
 from windrow.windows.ranges import NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow

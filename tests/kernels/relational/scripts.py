@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.kernels.agreement import alike, assert_same
 from tests.support.plans import FIRST, HORIZON, LAST, STREAMS, TABLES, rows, worlds
 
-from windrow.algebra.changes import Change
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Window
+from windrow.algebra.values import Change
 from windrow.errors import DataError
 from windrow.reference.executor import ReferenceExecutor
 from windrow.reference.rows import World

@@ -39,7 +39,7 @@ from windrow.kernels.relational.join.multiway import cheaper, observed, order_of
 from windrow.kernels.relational.negation import TOLD
 from windrow.kernels.relational.signed_rows import FOREVER, VE, N, consolidated
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.punctuation import Ordered
+from windrow.windows.progress import Ordered
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow

@@ -12,7 +12,7 @@ import pytest
 from tests.kernels.relational.scripts import assert_agree
 from tests.spark.test_relational import assert_executor_agrees
 
-from windrow.algebra.changes import Change
+from windrow.algebra.values import Change
 from windrow.engine import declared
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.expiry_layouts import Options, Strategy

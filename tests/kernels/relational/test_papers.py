@@ -7,8 +7,8 @@ from tests.language.corpus import market, queries
 from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
 from tests.support.sample_rows import run_on_samples, sample
 
-from windrow.algebra.changes import Change
 from windrow.algebra.plan import Emit, StreamUnion
+from windrow.algebra.values import Change
 from windrow.engine import declared
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.expiry_layouts import Options, Strategy

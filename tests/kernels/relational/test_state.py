@@ -14,7 +14,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import BIGINT
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.expiry_layouts import Options, Strategy
-from windrow.windows.punctuation import Ordered
+from windrow.windows.progress import Ordered
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow

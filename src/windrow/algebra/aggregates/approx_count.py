@@ -47,8 +47,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from windrow.algebra.aggregates.base import AggregateFunction, Types
-from windrow.algebra.aggregates.constants import error_of
+from windrow.algebra.aggregates.base import AggregateFunction, Types, error_of
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.types import BIGINT, DataType

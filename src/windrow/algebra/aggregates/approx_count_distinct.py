@@ -14,16 +14,12 @@ standard error is 1.04/√m; m is the least power of two that keeps it within `e
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Gray, Size, Types
-from windrow.algebra.aggregates.constants import error_of, refuse_nested
-from windrow.algebra.aggregates.hashing import hash64
+from windrow.algebra.aggregates.base import AggregateFunction, Gray, Size, Types, error_of, refuse_nested
+from windrow.algebra.aggregates.order import hash64
 from windrow.algebra.types import BIGINT, DataType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 #: the rank of each register that is not empty, by register
 Registers = tuple[tuple[int, int], ...]

@@ -20,10 +20,9 @@ import math
 from decimal import Decimal
 from typing import Any, Self
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size, Types
-from windrow.algebra.aggregates.constants import error_of, refuse_nested
-from windrow.algebra.aggregates.hashing import chained, hash64
+from windrow.algebra.aggregates.base import Differential, Gray, Size, Types, error_of, refuse_nested
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
+from windrow.algebra.aggregates.order import chained, hash64
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import QueryError
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size, Types
-from windrow.algebra.aggregates.constants import error_of, fraction_of
+from windrow.algebra.aggregates.base import Differential, Gray, Size, Types, error_of, fraction_of
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.numbers import numeric
 from windrow.algebra.types import DOUBLE, DataType

@@ -24,8 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size, Types
-from windrow.algebra.aggregates.constants import refuse_nested, whole_of
+from windrow.algebra.aggregates.base import Differential, Gray, Size, Types, refuse_nested, whole_of
 from windrow.algebra.aggregates.frequent import OPEN, THRESHOLD, with_lists
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored, sortable

@@ -31,8 +31,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size, Types
-from windrow.algebra.aggregates.constants import refuse_nested, whole_of
+from windrow.algebra.aggregates.base import Differential, Gray, Size, Types, refuse_nested, whole_of
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored, sortable
 from windrow.algebra.types import BIGINT, DataType, array, struct

@@ -14,16 +14,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from windrow.algebra.aggregates.constants import fraction_of
+from windrow.algebra.aggregates.base import Types, fraction_of
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored
 from windrow.algebra.types import BIGINT, DataType, array, struct
 from windrow.errors import QueryError
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 
 class HeavyHitters(Counting):

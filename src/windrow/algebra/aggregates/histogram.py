@@ -7,14 +7,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from windrow.algebra.aggregates.base import Types
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored
 from windrow.algebra.types import BIGINT, DataType, array, struct
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 
 class Histogram(Counting):

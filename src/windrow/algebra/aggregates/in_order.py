@@ -12,17 +12,14 @@ out. With DISTINCT each value is there once, in the order of the values.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
+from windrow.algebra.aggregates.base import Types
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored, sortable
 from windrow.algebra.types import STRING, DataType, Kind, array
 from windrow.errors import QueryError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from windrow.algebra.aggregates.base import Types
 
 
 class InOrder(Counting):

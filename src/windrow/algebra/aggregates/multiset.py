@@ -8,15 +8,12 @@ sorted tuple of (value, count), so that equal multisets are equal states.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Size, Types
 from windrow.algebra.aggregates.order import sortable
 from windrow.errors import StateError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 Counts = dict[Any, int]
 Multiset = tuple[tuple[Any, int], ...]

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_HALF_UP, Context, Decimal, Inexact, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from windrow.algebra.aggregates.base import Types
 from windrow.algebra.types import BIGINT, DOUBLE, INTERVAL, MAX_PRECISION, DataType, Kind, decimal
 from windrow.errors import DataError, QueryError
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 #: wide enough for sums of squares of DECIMALs over any number of rows; fails rather than rounds
 EXACT = Context(prec=400, traps=[Inexact, InvalidOperation])

@@ -14,16 +14,14 @@ import math
 from bisect import bisect_left, bisect_right
 from decimal import Decimal
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from windrow.algebra.aggregates.base import Types
 from windrow.algebra.aggregates.multiset import Counting, Counts
 from windrow.algebra.aggregates.numbers import numeric
 from windrow.algebra.aggregates.order import restored
 from windrow.algebra.types import DOUBLE, DataType
 from windrow.errors import QueryError
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 
 class Median(Counting):

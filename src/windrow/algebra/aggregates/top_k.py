@@ -7,15 +7,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from windrow.algebra.aggregates.base import Types
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored
 from windrow.algebra.types import BIGINT, DataType, array, struct
 from windrow.errors import QueryError
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.base import Types
 
 
 class TopK(Counting):

@@ -37,16 +37,14 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from windrow.algebra.aggregates.registry import function_of
-from windrow.algebra.explain.brackets import policy, quantity
 from windrow.algebra.explain.formats import as_text
-from windrow.algebra.explain.operators import Spelling, call_text, window_text, word_text
+from windrow.algebra.explain.operators import Spelling, call_text, policy, quantity, window_text, word_text
 from windrow.algebra.explain.warnings import Warned, query_warnings
 from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, TableScan
 from windrow.errors import QueryError
-from windrow.windows.domain import INFINITY, Domain
-from windrow.windows.element import Element
+from windrow.windows.domain import INFINITY, Domain, Element
 from windrow.windows.panes import Panes
 from windrow.windows.patterns import Pattern
 from windrow.windows.spec import WindowSpec

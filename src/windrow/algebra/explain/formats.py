@@ -12,13 +12,12 @@ EXPLAIN as a Graphviz picture: rows flow upwards, colours are update patterns.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from windrow.windows.patterns import Pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from windrow.algebra.explain.facts import Alternative, ExplainStep, Explanation, WindowFact
 
 

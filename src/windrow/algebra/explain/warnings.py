@@ -18,19 +18,18 @@ from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING
 
-from windrow.algebra.explain.brackets import quantity
+from windrow.algebra.explain.operators import quantity
 from windrow.algebra.operators import Aggregate, Distinct, Except, Exists, Join
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
 from windrow.errors import folded
 from windrow.windows.domain import Domain
 from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.punctuation import NoPolicy, OrderedPer, Slack
+from windrow.windows.progress import NoPolicy, OrderedPer, Progress, Slack
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
 from windrow.windows.session import SessionWindow
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
-    from windrow.windows.progress import Progress
 
 #: microseconds of silence after which a source that others wait for is told
 SILENCE = 60_000_000

@@ -8,17 +8,12 @@ Functions of numbers. What has no real value is NaN (`sqrt(-1)`) or, for logarit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from windrow.algebra import types as dt
-from windrow.algebra.expressions import Call, Expression, Literal
+from windrow.algebra.expressions import Call, Expression, Literal, cast, is_text_literal, mismatch
 from windrow.algebra.functions import registry as fn
-from windrow.algebra.functions.coercion import cast, is_text_literal, mismatch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _LEAST_SCALE = 6
 _DAY_FORMS = {"+": "date_add", "-": "date_sub"}

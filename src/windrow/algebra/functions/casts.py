@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from windrow.algebra import types as dt
-from windrow.algebra.expressions import Cast, Expression
-from windrow.algebra.functions.coercion import cast
+from windrow.algebra.expressions import Cast, Expression, cast
 from windrow.algebra.functions.registry import Function, Rule
 from windrow.errors import QueryError
 

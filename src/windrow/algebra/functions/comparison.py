@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from windrow.algebra.expressions import Call, Expression, Literal
+from windrow.algebra.expressions import Call, Expression, Literal, cast, mismatch, unify, widest
 from windrow.algebra.functions.arithmetic import exact_literal
-from windrow.algebra.functions.coercion import cast, mismatch, unify, widest
 from windrow.algebra.functions.registry import ANY, REAL, TRUTH, Function, accept, call, returns
 from windrow.algebra.types import BOOLEAN, INT, NULL, Kind
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 import re
 from functools import cache, partial
 
-from windrow.algebra.expressions import Call, Expression, Literal
-from windrow.algebra.functions.coercion import cast, fits, mismatch, unify
+from windrow.algebra.expressions import Call, Expression, Literal, cast, fits, mismatch, unify
 from windrow.algebra.functions.patterns import compile_pattern
 from windrow.algebra.functions.registry import SHORT, TEXT, Function, accept, call, constant
 from windrow.algebra.types import BOOLEAN, INT, STRING, DataType, Kind, array, parse_type, struct

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
 
-from windrow.algebra.expressions import Call, Expression, Literal
-from windrow.algebra.functions.coercion import mismatch
+from windrow.algebra.expressions import Call, Expression, Literal, mismatch
 from windrow.algebra.functions.registry import SHORT, TEXT, Function, accept, call, constant
 from windrow.algebra.types import BOOLEAN, INT, STRING
 from windrow.errors import QueryError

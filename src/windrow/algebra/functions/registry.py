@@ -7,6 +7,13 @@ it: check the arguments, insert the implicit casts, find the result's type. A ru
 other functions (`nullif` becomes an `if`): such shorthands never appear in a tree.
 
 Small parts that type rules are made of: what a parameter accepts, and functions of fixed result type.
+
+Implicit casts: where Spark's ANSI mode would insert one, and where Windrow would rather ask.
+
+Numbers widen, a DATE becomes a TIMESTAMP, a string *literal* next to a time or in its place is read as
+a time, NULL becomes whatever is wanted. Spark goes further and reads every string as a number when it
+stands next to one; one bad row would then stop a standing query, so Windrow asks for a CAST (or
+TRY_CAST) instead.
 """
 
 from __future__ import annotations
@@ -16,9 +23,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from windrow.algebra import types as dt
-from windrow.algebra.expressions import ARITIES, Call, Expression, Literal
-from windrow.algebra.functions.coercion import cast, fits, mismatch
+from windrow.algebra.expressions import ARITIES, Call, Expression, Literal, cast, fits, mismatch
 from windrow.errors import QueryError, nearest
+
+# ------------------------------------------------------------ functions
+
 
 Rule = Callable[[str, tuple[Expression, ...]], Expression]
 

@@ -25,17 +25,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions.calendar import DAY, civil, date_text, interval_text, timestamp_text
 from windrow.algebra.functions.registry import ATOM, lookup
 from windrow.algebra.types import BINARY, BOOLEAN, DATE, STRING, DataType, Kind, decimal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _SUFFIX = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INT: "", Kind.BIGINT: "L"}
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from windrow.algebra.expressions import Call, Cast, Expression, Literal
+from windrow.algebra.expressions import Call, Cast, Expression, Literal, cast, mismatch
 from windrow.algebra.functions import registry as fn
-from windrow.algebra.functions.coercion import cast, mismatch
 from windrow.algebra.functions.time_patterns import compiled, reader
 from windrow.algebra.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TINYINT, DataType, Kind, decimal
 from windrow.errors import QueryError, nearest

@@ -28,9 +28,8 @@ from windrow.optimizer.prune_columns import prune_columns
 from windrow.state.chunk import open_chunk
 from windrow.state.names import ANSWERS, KEPT
 from windrow.state.store import LocalStore, Store
-from windrow.windows.domain import INFINITY, Domain, Instant
+from windrow.windows.domain import INFINITY, MICROSECONDS, Domain, Instant
 from windrow.windows.rows import RowsWindow
-from windrow.windows.units import MICROSECONDS
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Keep, Stream
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery
     from windrow.state.manifest import ChunkRef, Manifest
-    from windrow.windows.grid import Grid
+    from windrow.windows.spec import Grid
 
 # ------------------------------------------------------------ columns
 #

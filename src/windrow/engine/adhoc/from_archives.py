@@ -28,7 +28,7 @@ from windrow.windows.domain import ARRIVAL_TS, INFINITY
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit, Plan, Window
-    from windrow.archive.search import Reading
+    from windrow.archive.piece import Reading
     from windrow.engine.archives.manager import Archiving, Kept
     from windrow.windows.spec import WindowSpec
 

@@ -123,8 +123,8 @@ def _counted_by_value(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 
 if TYPE_CHECKING:
     from windrow.kernels.panes.pane_tables import PaneAnswers
-    from windrow.sharing.data import Datum
     from windrow.sharing.predicates import Predicate
+    from windrow.sharing.questions import Datum
     from windrow.state.manifest import ChunkRef, Manifest
     from windrow.state.store import Store
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from windrow.algebra.explain.brackets import quantity
+from windrow.algebra.explain.operators import quantity
 from windrow.algebra.expressions import ColumnRef, Expression, conjunction, conjuncts
 from windrow.algebra.operators import Limit
 from windrow.algebra.plan import Emit, Plan, StreamWord, Window

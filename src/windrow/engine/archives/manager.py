@@ -34,7 +34,7 @@ from windrow.algebra.plan import Emit, Scan, Window
 from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
 from windrow.archive.layout import GridLayout, Laid, SaidOfLayout
-from windrow.archive.search import Reading
+from windrow.archive.piece import Reading
 from windrow.engine.output.outbox import INSTANT, pending, published, published_schema, rows_schema, stored_as
 from windrow.errors import QueryError, StateError
 from windrow.execution.ingest import AT, UNTIL, archived_section, stream_source

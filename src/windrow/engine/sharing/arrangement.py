@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
     from windrow.execution.relational import Host
     from windrow.physical import PhysicalPlan
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.spec import SlideGrid
 
 _log = getLogger("windrow.engine")
 

@@ -37,13 +37,12 @@ from windrow.kernels.relational.program import Parts, SubplanView
 from windrow.kernels.relational.state_transfer import why_not_joined
 from windrow.optimizer import common_subplans as subplans
 from windrow.optimizer.common_subplans import likeness
-from windrow.optimizer.movability import can_ever_fail
-from windrow.optimizer.trees import expressions_of
+from windrow.optimizer.trees import can_ever_fail, expressions_of
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.sharing.rules import grid_of, moving_on, unslid
 from windrow.state.names import RESERVED
-from windrow.windows.grid import SlideGrid
 from windrow.windows.ranges import RangeWindow
+from windrow.windows.spec import SlideGrid
 
 if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord

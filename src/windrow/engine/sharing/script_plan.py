@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from windrow.algebra.explain.brackets import quantity
+from windrow.algebra.explain.operators import quantity
 from windrow.engine.query_start import Basis, begun
 from windrow.engine.sharing.arrangement import arranged
 from windrow.errors import QueryError
@@ -26,15 +26,15 @@ from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_script
 from windrow.physical import plan_query
 from windrow.physical.units import GeneralUnit
-from windrow.sharing.groups import SharingPlan
 from windrow.sharing.planner import share
+from windrow.sharing.rules import SharingPlan
 from windrow.spark.sources import infer_columns
 from windrow.windows.domain import Domain
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit
     from windrow.engine.records import QueryRecord
-    from windrow.optimizer.cost.statistics import Statistics
+    from windrow.optimizer.flows import Statistics
     from windrow.physical import PhysicalPlan
 
 

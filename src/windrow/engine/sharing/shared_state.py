@@ -25,10 +25,9 @@ from windrow.kernels.shared.value_counts import ValueCounter
 from windrow.physical.identity import changed
 from windrow.physical.operators import SHARED
 from windrow.physical.units import SlidingUnit
-from windrow.sharing.data import Datum
 from windrow.sharing.planner import Planner, recipe, relevant_of
 from windrow.sharing.predicates import Predicate, Relevant, predicate_of, read, written
-from windrow.sharing.questions import Need, QueryNeeds, question_of
+from windrow.sharing.questions import Datum, Need, QueryNeeds, question_of
 from windrow.sharing.rules import unslid
 from windrow.sharing.synopses import Held, SharedGrid
 from windrow.windows.domain import INFINITY
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from windrow.engine.records import StreamRecord
     from windrow.execution.bundle import Bundle
     from windrow.kernels.panes.query import SlidingQuery
-    from windrow.sharing.groups import SharingPlan
+    from windrow.sharing.rules import SharingPlan
 
 #: so many conditions of WHERE are kept in one table; those of others go to the next
 MOST_CONDITIONS = 8

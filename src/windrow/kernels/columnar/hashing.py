@@ -1,9 +1,9 @@
-"""`windrow.algebra.aggregates.hashing` on whole columns: the same hash of the same value.
+"""`windrow.algebra.aggregates.order` on whole columns: the same hash of the same value.
 
 Text and bytes are read eight bytes at a time, the first eight of all rows, then the next eight of those that
 have them, and so on.
 
->>> from windrow.algebra.aggregates.hashing import hash64
+>>> from windrow.algebra.aggregates.order import hash64
 >>> from windrow.algebra.types import STRING
 >>> hashed(pl.Series(["item", "a longer text"]), STRING).tolist() == [hash64("item"), hash64("a longer text")]
 True
@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.aggregates.hashing import FIRST, GOLDEN, SECOND
+from windrow.algebra.aggregates.order import FIRST, GOLDEN, SECOND
 from windrow.algebra.types import STRING, DataType, Kind
 from windrow.kernels.columnar import decimals
 

@@ -35,7 +35,7 @@ from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, 
 from windrow.kernels.panes.pane_tables import PaneAnswers, PaneWindows, merge_panes, neighbours
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
 from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.grid import refuse_too_many
+from windrow.windows.spec import refuse_too_many
 
 if TYPE_CHECKING:
     import numpy.typing as npt

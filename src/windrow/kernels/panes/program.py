@@ -25,7 +25,7 @@ from windrow.kernels.panes.subtract_on_evict import Differences, subtracts
 from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.state import Kernel
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
-from windrow.windows.punctuation import NoPolicy
+from windrow.windows.progress import NoPolicy
 
 if TYPE_CHECKING:
     import pyarrow as pa

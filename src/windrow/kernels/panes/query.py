@@ -45,9 +45,9 @@ from windrow.errors import QueryError
 from windrow.kernels.columnar.columns import hidden
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.grid import SlideGrid
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import RangeWindow
+from windrow.windows.spec import SlideGrid
 
 if TYPE_CHECKING:
     import numpy.typing as npt

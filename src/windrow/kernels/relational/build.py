@@ -11,7 +11,7 @@ from windrow.algebra import operators as ops
 from windrow.algebra.aggregates import Size
 from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
-from windrow.algebra.over import Over
+from windrow.algebra.operators import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE

@@ -66,7 +66,7 @@ from windrow.kernels.relational.expiry_layouts import (
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N, together
 from windrow.kernels.state import Chunk, State
-from windrow.windows.grid import Grid, covered
+from windrow.windows.spec import Grid, covered
 
 if TYPE_CHECKING:
     import numpy.typing as npt

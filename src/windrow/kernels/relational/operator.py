@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.operators import Filter, Project, Union, Unnest
     from windrow.kernels.relational.aggregate.by_expiry import Lifts
-    from windrow.windows.grid import Grid
+    from windrow.windows.spec import Grid
 
 
 @dataclass

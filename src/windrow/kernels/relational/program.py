@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
     from windrow.algebra.plan import Emit
     from windrow.kernels.intake import Known
-    from windrow.windows.grid import SlideGrid
+    from windrow.windows.spec import SlideGrid
 
     Knowns = Mapping[str, Known]
     Held = Mapping[str, Instant]
@@ -141,7 +141,7 @@ class SubplanStep:
 def sampled(pieces: pl.DataFrame, instants: tuple[SlideGrid, ...]) -> pl.DataFrame:
     """Pieces as they are for someone who looks at certain instants only, and sees nothing change between.
 
-    >>> from windrow.windows.grid import SlideGrid
+    >>> from windrow.windows.spec import SlideGrid
     >>> sampled(pl.DataFrame({VS: [2, 4, 5, 8], VE: [6, 6, 7, 9]}), (SlideGrid(4),)).rows()
     [(4, 8), (4, 8), (8, 12)]
     """

@@ -75,13 +75,13 @@ from windrow.kernels.relational.signed_rows import (
     columns_of,
 )
 from windrow.kernels.state import PANE, State, TableLayout
-from windrow.windows.grid import covered
+from windrow.windows.spec import covered
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from windrow.algebra.expressions import Expression
-    from windrow.algebra.over import Over, OverFrame
+    from windrow.algebra.operators import Over, OverFrame
     from windrow.algebra.plan import Plan
 
     Ints = npt.NDArray[np.int64]

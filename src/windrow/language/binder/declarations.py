@@ -13,6 +13,7 @@ The last has to be known when a row comes, so the answer must expire by time alo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -31,24 +32,20 @@ from windrow.algebra.catalog import (
     domain_of,
     instant_type,
 )
-from windrow.algebra.expressions import Expression, Field, Schema
-from windrow.algebra.functions.coercion import cast
+from windrow.algebra.expressions import Expression, Field, Schema, cast
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError, Span, nearest
 from windrow.language.binder.constants import written_type
 from windrow.language.binder.expressions import ExpressionBinder
-from windrow.language.binder.places import at, refuse, walk
-from windrow.language.binder.scope import NamedColumn, Scope
+from windrow.language.binder.scope import NamedColumn, Scope, at, refuse, walk
 from windrow.language.catalog import Catalog, Inference, StandingArchive, StandingQuery
 from windrow.language.syntax import ColumnDef, CreateStream, CreateTable, Name, Node, ProgressSyntax
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.patterns import Pattern
-from windrow.windows.punctuation import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
+from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from windrow.language.statements import CreateArchive
 
 

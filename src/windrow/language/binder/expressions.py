@@ -6,26 +6,23 @@ the same, except that names must be grouped and aggregates have a meaning.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.aggregates import user
-from windrow.algebra.expressions import Cast, Expression, WindowBound
+from windrow.algebra.expressions import Cast, Expression, WindowBound, cast
 from windrow.algebra.functions import call, catalogue, lookup
-from windrow.algebra.functions.coercion import cast
 from windrow.algebra.types import BOOLEAN, STRING, Kind
 from windrow.errors import QueryError, nearest, one_letter_off
 from windrow.language import syntax
 from windrow.language.binder import ways_out
 from windrow.language.binder.constants import literal, suffixed, written_type
-from windrow.language.binder.places import at, mistake, refuse
+from windrow.language.binder.scope import Scope, at, mistake, refuse
 from windrow.language.shape import children
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from windrow.language.binder.over import Overs
-    from windrow.language.binder.scope import Scope
+    from windrow.language.binder.aggregates import Overs
 
 _INSTEAD_OF_AGGREGATE = {
     "WHERE": "put it in HAVING, which is about groups",

@@ -24,6 +24,7 @@ NULL. A comparison with a query of one row holds where that row is a partner; wi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,40 +32,41 @@ from windrow.algebra import aggregates
 from windrow.algebra import operators as ops
 from windrow.algebra.catalog import Table, TableKind
 from windrow.algebra.checks import no_internal_windows
-from windrow.algebra.expressions import TRUE, Call, ColumnRef, Literal, conjunction, conjuncts
+from windrow.algebra.expressions import (
+    TRUE,
+    Call,
+    ColumnRef,
+    Expression,
+    Field,
+    Literal,
+    cast,
+    conjunction,
+    conjuncts,
+)
 from windrow.algebra.functions import call
-from windrow.algebra.functions.coercion import cast
-from windrow.algebra.over import instant_columns
-from windrow.algebra.plan import Window
-from windrow.algebra.types import INT, NULL, Kind
+from windrow.algebra.plan import Plan, TableScan, Window
+from windrow.algebra.types import INT, NULL, DataType, Kind
 from windrow.errors import QueryError
 from windrow.language import syntax
 from windrow.language.binder import ways_out
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
-from windrow.language.binder.context import Context
+from windrow.language.binder.context import Context, Leaves, bounds_over, pseudo_reads
 from windrow.language.binder.expressions import ExpressionBinder, conditions, has_aggregate
-from windrow.language.binder.places import at, mistake, refuse, walk
-from windrow.language.binder.pseudo import Leaves, bounds_over, pseudo_reads
-from windrow.language.binder.scope import NamedColumn, Scope
+from windrow.language.binder.scope import NamedColumn, Scope, at, mistake, refuse, walk
 from windrow.language.binder.select_list import expand
 from windrow.language.binder.sources import (
     NESTED,
     Conditions,
+    FromItem,
     bind_sources,
     renamed,
     table_at_its_rows,
 )
-from windrow.optimizer.movability import can_ever_fail
+from windrow.optimizer.trees import can_ever_fail
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from windrow.algebra.expressions import Expression, Field
-    from windrow.algebra.plan import Plan, TableScan
-    from windrow.algebra.types import DataType
-    from windrow.language.binder.sources import FromItem
     from windrow.windows.spec import WindowSpec
 
     BindRows = Callable[[syntax.Select, Context], "BoundRows"]
@@ -590,7 +592,7 @@ def _check_as_of(item: FromItem, items: list[FromItem], scope: Scope) -> None:
     time, name = item.node.as_of, item.node.name or item.alias
     assert time is not None
     streams = [other for other in items if other.table is None]
-    known = {column for other in streams for column in instant_columns(other.plan)}
+    known = {column for other in streams for column in ops.instant_columns(other.plan)}
     rows = next((f"{o.alias}.{e.name}" for o in streams for e in o.entries if e.column.columns & known), "ts")
     if item.table is None:
         refuse(

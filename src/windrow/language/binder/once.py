@@ -32,7 +32,7 @@ from windrow.language.binder.queries import bind_relation
 from windrow.language.lift_literals import Cursor
 from windrow.language.sql import read_query
 from windrow.language.tokens import TokenKind, Tokens
-from windrow.windows.bracket import WindowClause
+from windrow.windows.clause import WindowClause
 from windrow.windows.domain import ARRIVAL_TS
 
 if TYPE_CHECKING:

@@ -18,36 +18,29 @@ min(k1, k2) copies, which is what is left of k1 without those that EXCEPT ALL le
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.checks import no_internal_windows
-from windrow.algebra.expressions import ColumnRef, conjunction
-from windrow.algebra.functions.coercion import cast
+from windrow.algebra.expressions import ColumnRef, Expression, cast, conjunction
 from windrow.algebra.operators import Distinct, Except, Exists, Filter, Limit, Project, Union
-from windrow.algebra.plan import Emit, StreamWord, Subquery, Window
+from windrow.algebra.plan import Emit, Plan, StreamWord, Subquery, Window
 from windrow.algebra.types import DataType, common_type
 from windrow.language import syntax
-from windrow.language.binder.aggregates import Groups, is_grouped
+from windrow.language.binder.aggregates import Groups, Overs, is_grouped
 from windrow.language.binder.constants import whole_number
-from windrow.language.binder.context import Context, Relation
+from windrow.language.binder.context import Context, Relation, bounds_over
 from windrow.language.binder.expressions import ExpressionBinder
 from windrow.language.binder.from_where import BoundRows, bind_rows
-from windrow.language.binder.over import Overs
-from windrow.language.binder.places import at, rebuilt, refuse, walk
-from windrow.language.binder.pseudo import bounds_over
-from windrow.language.binder.scope import Scope
+from windrow.language.binder.scope import Scope, at, rebuilt, refuse, walk
 from windrow.language.binder.select_list import SelectList, expand
 from windrow.language.binder.sources import NESTED, entries_of, equal_or_null, moves, renamed, window
 from windrow.language.binder.ways_out import slid
 from windrow.language.syntax import meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from windrow.algebra.expressions import Expression
-    from windrow.algebra.plan import Plan
     from windrow.language.catalog import Catalog
 
 # ------------------------------------------------------------ select

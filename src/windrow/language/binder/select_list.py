@@ -12,20 +12,15 @@ Any other two outputs of one name are a mistake.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from windrow.errors import nearest
 from windrow.language.binder.constants import whole_number
 from windrow.language.binder.expressions import is_bound
 from windrow.language.binder.names import describe
-from windrow.language.binder.places import rebuilt, refuse
+from windrow.language.binder.scope import NamedColumn, Scope, rebuilt, refuse
 from windrow.language.syntax import Name, Node, SelectItem, Star
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from windrow.language.binder.scope import NamedColumn, Scope
 
 
 @dataclass(frozen=True)

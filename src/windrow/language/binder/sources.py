@@ -14,6 +14,7 @@ tested after all that stands before it, which may be there to protect it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -27,16 +28,13 @@ from windrow.algebra.operators import Filter, Join, Project, TableJoin, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP, Kind
 from windrow.errors import QueryError, nearest
-from windrow.language.binder.context import Context, Relation
+from windrow.language.binder.context import Context, Reads, Relation, bounds_over, parts, pseudo_of
 from windrow.language.binder.expressions import ExpressionBinder
-from windrow.language.binder.places import at, refuse, walk
-from windrow.language.binder.pseudo import Reads, bounds_over, parts, pseudo_of
-from windrow.language.binder.scope import NamedColumn, Scope
+from windrow.language.binder.scope import NamedColumn, Scope, at, refuse, walk
 from windrow.language.catalog import StandingQuery
 from windrow.language.syntax import ExistsTest, InTest, ScalarQuery, Select, SetOperation, WindowSyntax
-from windrow.optimizer.movability import can_ever_fail
-from windrow.windows.bracket import WindowClause
-from windrow.windows.clause import resolve
+from windrow.optimizer.trees import can_ever_fail
+from windrow.windows.clause import WindowClause, resolve
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.ranges import UnboundedWindow
 
@@ -46,6 +44,12 @@ if TYPE_CHECKING:
     from windrow.language.catalog import Catalog
     from windrow.language.syntax import FromEntry, PointSyntax, QueryExpression
 
+
+from windrow.language.syntax import (
+    FromEntry,
+    PointSyntax,
+    QueryExpression,
+)
 
 # ------------------------------------------------------------ windows
 #

@@ -6,6 +6,7 @@ Functions of numbers: Java's answers where Python's `math` would raise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, cast
 
@@ -16,8 +17,6 @@ from windrow.algebra.functions.values.casts import shortest, shortest_single
 from windrow.algebra.types import INTEGER_BITS, DataType, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windrow.algebra.expressions import Call
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,6 @@ from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     Converter = Callable[[Value], Value]
     Maker = Callable[[DataType, DataType], Converter]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from windrow.algebra.functions.values.base import Strict, Value, plain
 from windrow.algebra.types import DataType, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windrow.algebra.expressions import Call
 
 

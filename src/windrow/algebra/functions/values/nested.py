@@ -18,7 +18,7 @@ from windrow.algebra.functions.values.comparison import equality
 from windrow.algebra.types import DataType, Kind
 from windrow.algebra.values import map_value
 from windrow.errors import DataError
-from windrow.windows.element import sort_key
+from windrow.windows.domain import sort_key
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Call

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation, Overflow
-from typing import TYPE_CHECKING
 
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: wide enough that products and sums of 38 digits are exact
 EXACT = Context(

@@ -5,21 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from windrow.algebra.functions.patterns import (
-    ANY_CHARACTER,
-    ANY_TEXT,
-    compile_pattern,
-    like_tokens,
-    misplaced_escape,
-)
+from windrow.algebra.functions import patterns
 from windrow.algebra.functions.values.base import Strict, Value, plain
 from windrow.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windrow.algebra.expressions import Call
 
 #: no function makes a longer text; Spark's own limit is what memory allows, up to 2 GB
@@ -171,39 +164,39 @@ def like(text: str, pattern: str, escape: str = "\\") -> bool:
     >>> like("abcabd", "%ab_"), like("50%", r"50\\%")
     (True, True)
     """
-    tokens = like_tokens(pattern, escape)
+    tokens = patterns.like_tokens(pattern, escape)
     if tokens is None:
-        message, hint = misplaced_escape(pattern, escape)
+        message, hint = patterns.misplaced_escape(pattern, escape)
         raise DataError(message, code="bad-pattern", hint=hint)
     at = token = 0
     resume_at, resume_token = 0, -1
     while at < len(text):
-        if token < len(tokens) and tokens[token] == ANY_TEXT:
+        if token < len(tokens) and tokens[token] == patterns.ANY_TEXT:
             resume_at, resume_token = at, token
             token += 1
-        elif token < len(tokens) and tokens[token] in (ANY_CHARACTER, text[at]):
+        elif token < len(tokens) and tokens[token] in (patterns.ANY_CHARACTER, text[at]):
             at, token = at + 1, token + 1
         elif resume_token >= 0:
             resume_at += 1
             at, token = resume_at, resume_token + 1
         else:
             return False
-    return all(rest == ANY_TEXT for rest in tokens[token:])
+    return all(rest == patterns.ANY_TEXT for rest in tokens[token:])
 
 
 def _extract(text: str, pattern: str, group: int) -> str:
-    match = compile_pattern(pattern).search(text)
+    match = patterns.compile_pattern(pattern).search(text)
     return (match[group] or "") if match else ""
 
 
 def _replace_pattern(text: str, pattern: str, replacement: str) -> str:
     template = re.sub(r"\$([0-9])", r"\\g<\1>", replacement)
-    return compile_pattern(pattern).sub(template, text)
+    return patterns.compile_pattern(pattern).sub(template, text)
 
 
 PATTERNS: dict[str, Strict] = {
     "like": plain(like),
-    "rlike": plain(lambda text, pattern: compile_pattern(pattern).search(text) is not None),
+    "rlike": plain(lambda text, pattern: patterns.compile_pattern(pattern).search(text) is not None),
     "regexp_extract": plain(_extract),
     "regexp_replace": plain(_replace_pattern),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from windrow.errors import DataError
 from windrow.windows.zones import zone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from windrow.algebra.expressions import Call
 
 _FIXED_UNITS = {

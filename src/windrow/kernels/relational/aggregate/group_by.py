@@ -66,7 +66,7 @@ from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ch
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import PANE, State, TableLayout
-from windrow.windows.grid import covered
+from windrow.windows.spec import covered
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -58,7 +58,7 @@ from windrow.kernels.relational.signed_rows import (
     N,
 )
 from windrow.kernels.state import State
-from windrow.windows.grid import Grid, covered
+from windrow.windows.spec import Grid, covered
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import Aggregate

@@ -54,7 +54,7 @@ from windrow.kernels.relational.windows.rows import (
     ReachedPositions,
 )
 from windrow.kernels.state import State
-from windrow.windows.grid import covered
+from windrow.windows.spec import covered
 
 ROWS = "rows"
 

@@ -15,23 +15,22 @@ kernels do them, by hash tables where columns are equated, aggregates over slidi
 >>> found = estimate(Emit(Window(s, RangeWindow(60))), Statistics(rates={"s": 5}))
 >>> found[()].rate, found[(0,)].rows, found[(0, 0)].rate
 (10.0, 300, 5)
-
-The estimate of each operator; the model is explained in `windrow.optimizer.cost.model`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from functools import singledispatchmethod
 from math import exp, fsum, prod
-from typing import TYPE_CHECKING
 
 from windrow.algebra import operators as ops
-from windrow.algebra.over import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
-from windrow.optimizer.cost.flows import (
+from windrow.optimizer.flows import (
     Estimate,
     Flow,
+    Model,
     Path,
+    Statistics,
     Values,
     aggregate_work,
     arrivals,
@@ -45,13 +44,8 @@ from windrow.optimizer.cost.flows import (
     selectivity,
     upkeep,
 )
-from windrow.optimizer.cost.statistics import Model, Statistics
 from windrow.optimizer.trees import is_renaming
 from windrow.windows.patterns import Pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
 
 #: rates are at least this
 _LEAST = 1e-9
@@ -239,7 +233,7 @@ class Estimator:
         return Estimate(rate, rows, 0, rate), {**flow.values, **dict.fromkeys(made, rows)}
 
     @_of.register
-    def _(self, plan: Over, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
+    def _(self, plan: ops.Over, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         (flow,) = below
         cost = arrivals(plan.input, flow) * (1 + len(plan.calls))
         return Estimate(flow.rate, flow.rows, 0, cost), {
@@ -266,7 +260,7 @@ def _together(*flows: Flow) -> Values:
     return {name: count for flow in flows for name, count in flow.values.items()}
 
 
-__all__ = ["Estimate", "Path", "Statistics", "estimate", "flow_of", "total_cost"]
+__all__ = ["Estimate", "Path", "estimate", "flow_of", "total_cost"]
 
 
 def estimate(plan: Plan, statistics: Statistics | None = None) -> Mapping[Path, Estimate]:
