@@ -21,7 +21,6 @@ from windrow.errors import StateError, to_install
 if TYPE_CHECKING:
     from windrow.server.access import AccessTokens
     from windrow.server.service import Service
-    from windrow.session import Windrow
 
 PORT = 8642
 
@@ -112,13 +111,11 @@ def serving(
     takeover: bool = False,
     spark: options.SparkChoice,
     observed: options.Observability | None = None,
-    before: Callable[[Windrow], None] = lambda engine: None,
 ) -> Iterator[Service]:
     """An engine that runs a script, and what may be done with it from outside."""
     from windrow.server.service import Service
 
     with started(state, _NoSignals(), spark, observed, takeover=takeover) as engine:
-        before(engine)
         service = Service(engine, trigger=trigger, script=script)
         try:
             service.start()

@@ -360,12 +360,12 @@ def needless(query: Agreed, stream: str, phases: Phases, begin: int, end: int) -
     """The rows in [begin, end) of a stream that a query does not need, although its windows cover them."""
     width = max(way.width for way in query.reach)
     for run in phases.runs(begin, min(end + width + query.grid.period, FOREVER)):
-        low, high = _between(query, stream, phases, run.after, run.until)
+        low, high = _between(query, stream, run.after, run.until)
         if max(low, begin) < min(high, end):
             yield DropRange(max(low, begin), min(high, end))
 
 
-def _between(query: Agreed, stream: str, phases: Phases, after: int, until: int) -> tuple[int, int]:
+def _between(query: Agreed, stream: str, after: int, until: int) -> tuple[int, int]:
     """The rows between the last window kept before a run, and the first one kept after it."""
     before, following = query.grid.end(query.grid.last_ending(after)), query.grid.first_after(until)
     low, high = query.end(stream, before), query.first(stream, following)

@@ -140,8 +140,8 @@ def _columns(star: Star, alias: str | None, scope: Scope) -> list[Item]:
     if not found:
         sources = ", ".join(f"`{source}`" for source in scope.sources)
         refuse(star, f"nothing in FROM is called `{star.qualifier}`", "unknown-source", f"FROM has {sources}")
-    left_out = [_only(star, name.parts[-1], name, found) for name in star.without]
-    instead = {_only(star, item.alias or "", item, found): item for item in star.instead}
+    left_out = [_only(name.parts[-1], name, found) for name in star.without]
+    instead = {_only(item.alias or "", item, found): item for item in star.instead}
     return [
         Item(instead[entry].expression, instead[entry].alias)
         if entry in instead
@@ -151,7 +151,7 @@ def _columns(star: Star, alias: str | None, scope: Scope) -> list[Item]:
     ]
 
 
-def _only(star: Star, name: str, at: Node, found: Sequence[NamedColumn]) -> NamedColumn:
+def _only(name: str, at: Node, found: Sequence[NamedColumn]) -> NamedColumn:
     """The one column of `*` that EXCEPT or REPLACE names."""
     same = [entry for entry in found if entry.name.lower() == name.lower()]
     qualified = isinstance(at, Name) and len(at.parts) > 1
