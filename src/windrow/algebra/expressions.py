@@ -15,7 +15,7 @@ TRY_CAST) instead.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from functools import cached_property, reduce
@@ -173,6 +173,13 @@ class WindowBound(Expression):
 TRUE, FALSE = Literal(True, BOOLEAN), Literal(False, BOOLEAN)
 #: so many parts of a conjunction may stand in a row, each a level deeper than the last
 _MANY = 64
+
+
+def substituted(expression: Expression, values: Mapping[str, Expression]) -> Expression:
+    """The expression with columns replaced by what they stand for; other columns stay."""
+    return expression.rewrite(
+        lambda node: values.get(node.name, node) if isinstance(node, ColumnRef) else node
+    )
 
 
 def conjuncts(predicate: Expression) -> tuple[Expression, ...]:

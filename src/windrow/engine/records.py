@@ -17,8 +17,8 @@ from windrow.language.binder.constants import written_type
 from windrow.language.printer import print_query
 from windrow.physical.identity import RecordedPlan
 from windrow.spark.sources import is_bounded
-from windrow.state.manifest import QueryState, SourceState, StreamState, read_instant, write_instant
-from windrow.windows.domain import INFINITY, Instant
+from windrow.state.manifest import QueryState, SourceState, StreamState
+from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 from windrow.windows.progress import Progress
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import polars as pl
 
 from windrow.algebra.canonical import canonical_text
-from windrow.algebra.expressions import ColumnRef, Expression
+from windrow.algebra.expressions import ColumnRef, Expression, substituted
 from windrow.algebra.operators import Filter, Project
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import Kind
@@ -31,7 +31,6 @@ from windrow.execution.relational import OF, states_of
 from windrow.kernels.relational.state_transfer import held_rows
 from windrow.optimizer.flows import Statistics
 from windrow.optimizer.optimizer import normalise
-from windrow.optimizer.trees import substituted
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding.load import OperatorWork
 from windrow.state.shard import Shard

@@ -25,8 +25,8 @@ from windrow.engine.records import schema_of
 from windrow.errors import DataError, StateError
 from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.relational.tables import TableContents, Values
-from windrow.state.manifest import SourceState, StreamState, read_instant, write_instant
-from windrow.windows.domain import INFINITY, Instant
+from windrow.state.manifest import SourceState, StreamState
+from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 
 if TYPE_CHECKING:
     from windrow.engine.engine import Engine

@@ -16,9 +16,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import ColumnRef, Literal
+from windrow.algebra.expressions import ColumnRef, Literal, substituted
 from windrow.algebra.operators import Project
-from windrow.optimizer.trees import substituted
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Plan

@@ -19,7 +19,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from windrow.algebra import operators as ops
@@ -33,6 +33,7 @@ from windrow.algebra.expressions import (
     WindowBound,
     conjunction,
     conjuncts,
+    substituted,
 )
 from windrow.algebra.functions import lookup
 from windrow.algebra.functions.calendar import may_leave_the_calendar
@@ -40,13 +41,6 @@ from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
 from windrow.algebra.types import DataType, Kind, as_decimal
 from windrow.errors import QueryError
 from windrow.windows.lifetime import LifetimeWindow
-
-
-def substituted(expression: Expression, values: Mapping[str, Expression]) -> Expression:
-    """The expression with columns replaced by what they stand for; other columns stay."""
-    return expression.rewrite(
-        lambda node: values.get(node.name, node) if isinstance(node, ColumnRef) else node
-    )
 
 
 def renamed(expression: Expression, source: Schema, target: Schema) -> Expression:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from windrow.algebra.expressions import ColumnRef, Expression, conjunction, conjuncts
+from windrow.algebra.expressions import ColumnRef, Expression, conjunction, conjuncts, substituted
 from windrow.algebra.operators import Aggregate, Filter, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.errors import QueryError
@@ -71,13 +71,13 @@ def join_question_of(name: str, emit: Emit) -> QueryNeeds:
         raise _alone("only joins of two windows are shared")
     sides = [_side(part, place) for place, part in enumerate(join.inputs)]
     columns = {**sides[0][1], **sides[1][1]}
-    read = tuple(_put(each, columns) for each in (*conditions, join.predicate))
+    read = tuple(substituted(each, columns) for each in (*conditions, join.predicate))
     found = tuple(part for each in (*read, *sides[0][0], *sides[1][0]) for part in conjuncts(each))
     if any(map(can_fail, found)):
         raise _alone("an expression may fail for some row, which must not stop other queries")
     matching = frozenset(part for part in found if len(_sides(part)) == 2)
     where = tuple(part for part in found if part not in matching)
-    names = {column: _put(expression, columns) for column, expression in names.items()} or columns
+    names = {column: substituted(expression, columns) for column, expression in names.items()} or columns
     windows = [side[2] for side in sides]
     _check_windows(windows)
     source = (*(leaf.streams[0].name for leaf in emit.leaves), matching)
@@ -85,7 +85,7 @@ def join_question_of(name: str, emit: Emit) -> QueryNeeds:
     slide = windows[0].slide
     assert slide is not None
     measured = dict(_needs(aggregate, names, where))
-    keys = tuple(_put(key, names) for _, key in aggregate.keys)
+    keys = tuple(substituted(key, names) for _, key in aggregate.keys)
     existence = Need(ROW_COUNT, predicate_of(conjunction(where)), is_sensitive=False)
     return QueryNeeds(name, emit, source, keys, lengths, slide, windows[0].origin, existence, measured)
 
@@ -102,11 +102,11 @@ def _needs(
             raise _alone(f"the state of {each.aggregate.name} depends on the windows it is of")
         if each.partial is not None:
             args, chosen = measures.argument_of(each.partial)
-            data = list(parts_of(each.partial, tuple(_put(arg, names) for arg in args)))
+            data = list(parts_of(each.partial, tuple(substituted(arg, names) for arg in args)))
         else:
             cells, args, chosen = measures.cells_in(each.table)
-            data = [Datum(cells, tuple(_put(arg, names) for arg in args))]
-        predicate = predicate_of(conjunction((*where, *conjuncts(_put(chosen, names)))))
+            data = [Datum(cells, tuple(substituted(arg, names) for arg in args))]
+        predicate = predicate_of(conjunction((*where, *conjuncts(substituted(chosen, names)))))
         label = each.partial.label if each.partial is not None and each.table == GROUPS else each.table
         yield label, tuple(Need(datum, predicate, sensitive) for datum in data)
 
@@ -127,8 +127,8 @@ def _down(plan: Plan, conditions: tuple[Expression, ...]) -> tuple[tuple[Express
             conditions = (*conditions, plan.predicate)
         else:
             below = dict(plan.outputs)
-            conditions = tuple(_put(each, below) for each in conditions)
-            names = {name: _put(each, below) for name, each in names.items()} if names else below
+            conditions = tuple(substituted(each, below) for each in conditions)
+            names = {name: substituted(each, below) for name, each in names.items()} if names else below
         plan = plan.input
     return conditions, names, plan
 
@@ -145,9 +145,12 @@ def _side(plan: Plan, place: int) -> tuple[tuple[Expression, ...], Names, RangeW
         f"{scan.alias}.{field.name}": ColumnRef(f"{place}.{field.name}", field.type)
         for field in scan.stream.schema
     }
-    at_window = {name: _put(each, own) for name, each in inner.items()} if inner else own
-    names = {name: _put(each, at_window) for name, each in outer.items()} if outer else at_window
-    conditions = (*(_put(each, own) for each in below), *(_put(each, at_window) for each in above))
+    at_window = {name: substituted(each, own) for name, each in inner.items()} if inner else own
+    names = {name: substituted(each, at_window) for name, each in outer.items()} if outer else at_window
+    conditions = (
+        *(substituted(each, own) for each in below),
+        *(substituted(each, at_window) for each in above),
+    )
     return conditions, names, window.spec
 
 
@@ -159,13 +162,6 @@ def _check_windows(windows: list[RangeWindow]) -> None:
 
 def _sides(part: Expression) -> set[str]:
     return {name.partition(".")[0] for name in part.columns}
-
-
-def _put(expression: Expression, names: Names) -> Expression:
-    def change(node: Expression) -> Expression:
-        return names.get(node.name, node) if isinstance(node, ColumnRef) else node
-
-    return expression.rewrite(change)
 
 
 def _alone(reason: str) -> QueryError:
@@ -336,7 +332,7 @@ class Planner:
         """The synopses to take it from; a new one if there are none."""
         known = [self._held[name] for name in self._families[wanted.family]]
         holds = holds_windows if len(wanted.lengths) == 1 else holds_joins
-        same = [held for held in known if holds(held, wanted) and _bearable(held, wanted)]
+        same = [held for held in known if holds(held, wanted) and _is_bearable(held, wanted)]
         if same:
             best = max(same, key=lambda held: held.grid.width)
             self._held[best.name] = _sized(best, [(best.b, best.b - best.g), best.intervals(wanted)])
@@ -405,10 +401,6 @@ def _grids(questions: Sequence[QueryNeeds]) -> dict[tuple[str, Need], SharedGrid
             fits = max(question.lengths) // grid.width <= MOST_INTERVALS
             found[question.name, need] = grid if fits else question.grid
     return found
-
-
-def _bearable(held: Held, wanted: Wanted) -> bool:
-    return max(held.intervals(wanted)) <= MOST_INTERVALS
 
 
 def _sized(held: Held, lengths: Sequence[tuple[int, ...]]) -> Held:

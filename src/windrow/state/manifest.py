@@ -17,11 +17,10 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
-from math import isinf
 from typing import Any
 
 from windrow.state.store import damaged, too_new, too_old
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 
 # ------------------------------------------------------------ references
 #
@@ -118,20 +117,6 @@ class ChunkRef:
         """What `to_json` wrote."""
         operators = {operator: Facts.from_json(facts) for operator, facts in stored["operators"].items()}
         return cls(**{**stored, "operators": operators})
-
-
-def write_instant(instant: Instant) -> int | str:
-    """An instant as JSON, which has no word for infinity."""
-    return str(instant) if isinf(instant) else int(instant)
-
-
-def read_instant(stored: int | str) -> Instant:
-    """What `write_instant` wrote.
-
-    >>> read_instant(write_instant(-INFINITY)), read_instant(write_instant(2**63))
-    (-inf, 9223372036854775808)
-    """
-    return float(stored) if isinstance(stored, str) else stored
 
 
 # ------------------------------------------------------------ manifest

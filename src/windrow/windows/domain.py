@@ -64,6 +64,20 @@ def too_far(instant: int, whose: str) -> DataError:
     )
 
 
+def write_instant(instant: Instant) -> int | str:
+    """An instant as JSON, which has no word for infinity."""
+    return str(instant) if math.isinf(instant) else int(instant)
+
+
+def read_instant(stored: int | str) -> Instant:
+    """What `write_instant` wrote.
+
+    >>> read_instant(write_instant(-INFINITY)), read_instant(write_instant(2**63))
+    (-inf, 9223372036854775808)
+    """
+    return float(stored) if isinstance(stored, str) else stored
+
+
 @dataclass(frozen=True)
 class Domain:
     """What one tick of an attribute is: a microsecond, one, or the declared resolution q of a DOUBLE or a

@@ -15,11 +15,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from math import isinf, isnan, nan
+from math import isnan, nan
 from typing import Any, TypeAlias
 
 from windrow.errors import QueryError, StateError
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 from windrow.windows.spec import require_positive
 
 # ------------------------------------------------------------ progress
@@ -78,10 +78,10 @@ class Progress:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; equal states are written alike."""
         sources = [
-            [_write_source(s), _write_instant(seen.progress), seen.at] for s, seen in self.sources.items()
+            [_write_source(s), write_instant(seen.progress), seen.at] for s, seen in self.sources.items()
         ]
         return {
-            "progress": _write_instant(self.progress),
+            "progress": write_instant(self.progress),
             "sources": sorted(sources, key=repr),
             "largest": list(self.largest),
         }
@@ -94,8 +94,8 @@ class Progress:
         >>> Progress.from_json(state.to_json()) == state
         True
         """
-        sources = {_read_source(s): SourceProgress(_read_instant(p), at) for s, p, at in stored["sources"]}
-        return cls(_read_instant(stored["progress"]), sources, tuple(stored["largest"]))
+        sources = {_read_source(s): SourceProgress(read_instant(p), at) for s, p, at in stored["sources"]}
+        return cls(read_instant(stored["progress"]), sources, tuple(stored["largest"]))
 
 
 @dataclass(frozen=True)
@@ -132,14 +132,6 @@ def is_late(before: Progress, wattr: int, source: Source = None) -> bool:
     (True, False)
     """
     return wattr < before.progress_of(source)
-
-
-def _write_instant(instant: Instant) -> int | str:
-    return str(instant) if isinf(instant) else int(instant)
-
-
-def _read_instant(stored: int | str) -> Instant:
-    return float(stored) if isinstance(stored, str) else stored
 
 
 def _write_source(source: Source) -> Any:

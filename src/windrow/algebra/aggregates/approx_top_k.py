@@ -24,22 +24,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size, Types, refuse_nested, whole_of
-from windrow.algebra.aggregates.frequent import OPEN, THRESHOLD, with_lists
-from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
-from windrow.algebra.aggregates.order import restored, sortable
-from windrow.algebra.types import BIGINT, DataType, array, struct
+from windrow.algebra.aggregates.base import whole_of
+from windrow.algebra.aggregates.frequent import THRESHOLD, ListedCounts, with_lists
+from windrow.algebra.aggregates.multiset import Counts, Multiset
+from windrow.algebra.aggregates.order import restored
 
 
-class ApproxTopK(Counting):
+class ApproxTopK(ListedCounts):
     """An array of (value, count), empty over no values. The state is that of FREQUENT with longer lists."""
 
     name = "APPROX_TOP_K"
     parameters = ("k",)
     options = (("capacity", 10_000),)
-    size = Size.LISTS
-    differential = Differential.FULL
-    gray = Gray.ALGEBRAIC
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
@@ -55,22 +51,8 @@ class ApproxTopK(Counting):
             " kept once it is over"
         )
 
-    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
-        """The first part of `order` is the number of the row's sub-window."""
-        if args[0] is None:
-            return ()
-        return (((OPEN, order[0] if order else 0, sortable(args[0])), 1),)
-
     def of_counts(self, counts: Counts) -> Multiset:
         kept = with_lists(counts, self.capacity)
         kept.pop(THRESHOLD, 0)
         ranked = sorted((-count, value) for (_, value), count in kept.items())
         return tuple((restored(value), -count) for count, value in ranked[: self.k])
-
-    def closed(self, state: Multiset) -> Multiset:
-        """The state after all sub-windows it has rows of are over."""
-        return tuple(sorted(with_lists(dict(state), self.capacity).items()))
-
-    def _result_type(self, types: Types) -> DataType:
-        refuse_nested(self.name, types[0])
-        return array(struct(value=types[0], count=BIGINT))

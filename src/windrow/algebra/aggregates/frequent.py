@@ -40,19 +40,40 @@ from windrow.algebra.types import BIGINT, DataType, array, struct
 THRESHOLD, LISTED, OPEN = (0,), 1, 2
 
 
-class Frequent(Counting):
+class ListedCounts(Counting):
+    """An aggregate of the most frequent values of each sub-window that is over."""
+
+    size = Size.LISTS
+    differential = Differential.FULL
+    gray = Gray.ALGEBRAIC
+    #: how many counts are kept of a sub-window that is over
+    capacity: int
+
+    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
+        """The first part of `order` is the number of the row's sub-window."""
+        if args[0] is None:
+            return ()
+        return (((OPEN, order[0] if order else 0, sortable(args[0])), 1),)
+
+    def closed(self, state: Multiset) -> Multiset:
+        """The state after all sub-windows it has rows of are over: of each, `capacity` counts are kept."""
+        return tuple(sorted(with_lists(dict(state), self.capacity).items()))
+
+    def _result_type(self, types: Types) -> DataType:
+        refuse_nested(self.name, types[0])
+        return array(struct(value=types[0], count=BIGINT))
+
+
+class Frequent(ListedCounts):
     """An array of (value, count), the most frequent first, ties by value; empty if none is certain."""
 
     name = "FREQUENT"
     parameters = ("k",)
-    size = Size.LISTS
-    differential = Differential.FULL
-    gray = Gray.ALGEBRAIC
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
         (k,) = self.params
-        self.k = whole_of(self.name, k, "k")
+        self.k = self.capacity = whole_of(self.name, k, "k")
 
     @property
     def error_bound(self) -> str:
@@ -61,25 +82,11 @@ class Frequent(Counting):
             " may be missing, and its count too low, never too high"
         )
 
-    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
-        """The first part of `order` is the number of the row's sub-window."""
-        if args[0] is None:
-            return ()
-        return (((OPEN, order[0] if order else 0, sortable(args[0])), 1),)
-
     def of_counts(self, counts: Counts) -> Multiset:
         kept = with_lists(counts, self.k)
         threshold = kept.pop(THRESHOLD, 0)
         ranked = sorted((-count, value) for (_, value), count in kept.items() if count > threshold)
         return tuple((restored(value), -count) for count, value in ranked)
-
-    def closed(self, state: Multiset) -> Multiset:
-        """The state after all sub-windows it has rows of are over: at most k counts of each are kept."""
-        return tuple(sorted(with_lists(dict(state), self.k).items()))
-
-    def _result_type(self, types: Types) -> DataType:
-        refuse_nested(self.name, types[0])
-        return array(struct(value=types[0], count=BIGINT))
 
 
 def with_lists(counts: Counts, k: int) -> Counts:

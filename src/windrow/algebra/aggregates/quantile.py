@@ -16,12 +16,11 @@ from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
-from windrow.algebra.aggregates.base import Types
+from windrow.algebra.aggregates.base import Types, fraction_of
 from windrow.algebra.aggregates.multiset import Counting, Counts
 from windrow.algebra.aggregates.numbers import numeric
 from windrow.algebra.aggregates.order import restored
 from windrow.algebra.types import DOUBLE, DataType
-from windrow.errors import QueryError
 
 
 class Median(Counting):
@@ -56,7 +55,7 @@ class Quantile(Median):
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
-        self.fraction = _fraction(self.name, *params)
+        self.fraction = fraction_of(self.name, *params)
         self.params = (self.fraction,)
 
 
@@ -73,7 +72,7 @@ class PercentileDisc(Counting):
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
-        self.fraction = _fraction(self.name, *params)
+        self.fraction = fraction_of(self.name, *params)
         self.params = (self.fraction,)
 
     def of_counts(self, counts: Counts) -> Any:
@@ -86,11 +85,3 @@ class PercentileDisc(Counting):
 
     def _result_type(self, types: Types) -> DataType:
         return types[0]
-
-
-def _fraction(name: str, given: Any) -> float:
-    if not isinstance(given, int | float | Decimal) or not 0 <= given <= 1:
-        raise QueryError(
-            f"no {name} at {given!r}", code="bad-aggregate", hint="the fraction is a number from 0 to 1"
-        )
-    return float(given)

@@ -27,9 +27,9 @@ from windrow.execution.kept_rows import empty_rows
 from windrow.kernels.relational.signed_rows import N, consolidated
 from windrow.kernels.relational.tables import AT
 from windrow.language.binder.once import LATEST, WINDOW, Once, answers_of
-from windrow.state.manifest import Manifest, read_instant
+from windrow.state.manifest import Manifest
 from windrow.state.names import DRIVER
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Instant, read_instant
 
 if TYPE_CHECKING:
     import pyarrow as pa

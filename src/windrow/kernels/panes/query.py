@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra.expressions import ColumnRef, Expression, WindowBound, conjunction
+from windrow.algebra.expressions import ColumnRef, Expression, WindowBound, conjunction, substituted
 from windrow.algebra.operators import Aggregate, Filter, Project
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, Window
 from windrow.errors import QueryError
@@ -161,7 +161,7 @@ class Normal:
 
     def of(self, expression: Expression) -> Expression:
         """An expression over the aggregate's input, as one over the stream."""
-        return _substituted(expression, self.names)
+        return substituted(expression, self.names)
 
 
 def normal_form(query: SlidingQuery) -> Normal:
@@ -172,7 +172,7 @@ def normal_form(query: SlidingQuery) -> Normal:
     }
     below, names = _through(query.below, names)
     between, names = _through(query.between, names)
-    keys = tuple(_substituted(key, names) for _, key in query.aggregate.keys)
+    keys = tuple(substituted(key, names) for _, key in query.aggregate.keys)
     return Normal(conjunction(below), conjunction((*below, *between)), keys, names)
 
 
@@ -182,17 +182,10 @@ def _through(
     conditions: list[Expression] = []
     for node in nodes:
         if isinstance(node, Filter):
-            conditions.append(_substituted(node.predicate, names))
+            conditions.append(substituted(node.predicate, names))
         else:
-            names = {name: _substituted(output, names) for name, output in node.outputs}
+            names = {name: substituted(output, names) for name, output in node.outputs}
     return tuple(conditions), names
-
-
-def _substituted(expression: Expression, names: Mapping[str, Expression]) -> Expression:
-    def change(node: Expression) -> Expression:
-        return names.get(node.name, node) if isinstance(node, ColumnRef) else node
-
-    return expression.rewrite(change)
 
 
 Stage = Callable[[pl.DataFrame], pl.DataFrame]

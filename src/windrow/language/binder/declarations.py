@@ -13,8 +13,6 @@ The last has to be known when a row comes, so the answer must expire by time alo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -35,12 +33,12 @@ from windrow.algebra.catalog import (
 from windrow.algebra.expressions import Expression, Field, Schema, cast
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind
-from windrow.errors import QueryError, Span, nearest
+from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import written_type
 from windrow.language.binder.expressions import ExpressionBinder
 from windrow.language.binder.scope import NamedColumn, Scope, at, refuse, walk
 from windrow.language.catalog import Catalog, Inference, StandingArchive, StandingQuery
-from windrow.language.syntax import ColumnDef, CreateStream, CreateTable, Name, Node, ProgressSyntax
+from windrow.language.syntax import ColumnDef, CreateStream, CreateTable, Name, Node, ProgressSyntax, placed
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.patterns import Pattern
 from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
@@ -57,7 +55,7 @@ AT = "at"
 
 def bind_archive(statement: CreateArchive, catalog: Catalog) -> StandingArchive:
     """The archive a CREATE ARCHIVE declares."""
-    with _about(statement.source_at):
+    with placed(statement.source_at):
         source = catalog.find(statement.source)
         if isinstance(source, Table):
             raise QueryError(
@@ -67,9 +65,9 @@ def bind_archive(statement: CreateArchive, catalog: Catalog) -> StandingArchive:
             )
         if isinstance(source, StandingQuery):
             check_lifetimes(source)
-    with _about(statement.key_at):
+    with placed(statement.key_at):
         key = _key(statement.key, source)
-    with _about(statement.keep_at):
+    with placed(statement.keep_at):
         domain = source.domain if isinstance(source, Stream) else source.plan.leaves[0].domain
         refuse_resolution(domain, "an archive")
         keep = statement.ticks(domain)
@@ -115,16 +113,6 @@ def _columns(source: Stream | StandingQuery) -> dict[str, DataType]:
     return {AT: instant_type(source.plan.leaves[0].domain)} | {
         field.name + "_" * (field.name == AT): field.type for field in source.plan.schema
     }
-
-
-@contextmanager
-def _about(span: Span) -> Iterator[None]:
-    """Errors raised inside are about this place."""
-    try:
-        yield
-    except QueryError as error:
-        error.span = error.span or span
-        raise
 
 
 def bind_stream(statement: CreateStream, inference: Inference | None = None) -> Stream:

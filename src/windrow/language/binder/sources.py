@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, Schema, conjunction, conjuncts
@@ -31,25 +31,22 @@ from windrow.errors import QueryError, nearest
 from windrow.language.binder.context import Context, Reads, Relation, bounds_over, parts, pseudo_of
 from windrow.language.binder.expressions import ExpressionBinder
 from windrow.language.binder.scope import NamedColumn, Scope, at, refuse, walk
-from windrow.language.catalog import StandingQuery
-from windrow.language.syntax import ExistsTest, InTest, ScalarQuery, Select, SetOperation, WindowSyntax
+from windrow.language.catalog import Catalog, StandingQuery
+from windrow.language.syntax import (
+    ExistsTest,
+    FromEntry,
+    InTest,
+    PointSyntax,
+    QueryExpression,
+    ScalarQuery,
+    Select,
+    SetOperation,
+    WindowSyntax,
+)
 from windrow.optimizer.trees import can_ever_fail
 from windrow.windows.clause import WindowClause, resolve
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.ranges import UnboundedWindow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from windrow.language.catalog import Catalog
-    from windrow.language.syntax import FromEntry, PointSyntax, QueryExpression
-
-
-from windrow.language.syntax import (
-    FromEntry,
-    PointSyntax,
-    QueryExpression,
-)
 
 # ------------------------------------------------------------ windows
 #
