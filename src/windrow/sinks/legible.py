@@ -35,18 +35,24 @@ def column_values(cells: Sequence[Any]) -> list[str]:
 
     >>> column_values([65.4729, 58.617, 7.0]), column_values([0.5, None, 1e-9])
     (['65.4729', '58.6170', '7.0000'], ['0.5', 'NULL', '1e-09'])
+    >>> column_values([-0.2, 2.0, 101.5])
+    ['-0.2', '2.0', '101.5']
     >>> column_values([1234.5, 0.123456])
     ['1234.500', '0.123']
     """
     texts = [value(cell) for cell in cells]
-    fractions = [
-        text.partition(".")[2] for cell, text in zip(cells, texts, strict=True) if isinstance(cell, float)
-    ]
-    if not any(fractions) or not all(text.isdigit() for text in fractions if text):
+    fractions = {
+        cell: text.partition(".")[2]
+        for cell, text in zip(cells, texts, strict=True)
+        if isinstance(cell, float) and math.isfinite(cell)
+    }
+    if not any(fractions.values()) or any("e" in value(cell) for cell in fractions):
         return texts
-    most = max(abs(cell) for cell in cells if isinstance(cell, float) and math.isfinite(cell))
-    places = min(max(map(len, fractions)), max(0, _DIGITS - len(str(int(most)))))
-    is_small = any(isinstance(cell, float) and 0 < abs(cell) < 10.0 ** (1 - places) for cell in cells)
+    most = max(map(abs, fractions))
+    places = min(max(map(len, fractions.values())), max(0, _DIGITS - len(str(int(most)))))
+    is_small = any(
+        len(text) > places and 0 < abs(cell) < 10.0 ** (1 - places) for cell, text in fractions.items()
+    )
     if is_small:  # it would hardly be seen
         return texts
     return [
