@@ -34,7 +34,7 @@ TYPED = [
     ("->", "WATTR ts SLACK 5 SECONDS FROM 'generator:auction?rate=500&event_rate=50&keys=9';\r"),
     (
         "created bids\nwindrow>",
-        "CREATE QUERY top AS SELECT item, MAX(prise) AS best FROM bids [RANGE 1 MINUTE];\r",
+        "CREATE QUERY top AS SELECT item, MAX(prise) AS best FROM bids [NOW] GROUP BY item;\r",
     ),
     (
         "did you mean `price`.\nwindrow>",
