@@ -225,6 +225,10 @@ def try_piece(piece: Piece, record: Path, ends: float) -> None:
         f"  seed {seed}  {outcome}",
         flush=True,
     )
+    if ended.returncode == 1:  # what it was is told at the end
+        print(
+            "\n".join(f"           {line}" for line in ended.stdout.split("\n") if line.startswith("FAILED "))
+        )
     if ended.returncode not in (0, 1):
         print(ended.stdout[-2000:] + ended.stderr[-2000:], flush=True)
 

@@ -12,7 +12,7 @@ One environment variable decides, WINDROW_EFFORT:
     fast        a tenth of them, a few cases of tests that have many, nothing that is marked `slow`; no JVM
                 may start: `make test-fast`
     search      new examples every time, WINDROW_EXAMPLES of them (WINDROW_DEEP_EXAMPLES for tests marked
-                `deep`), and a line for each test in the file WINDROW_SEARCH_LOG: `make search`
+                `deep`), and a line for each test in the file WINDROW_SEARCH_LOG if that is set: `make search`
 """
 
 from __future__ import annotations
@@ -184,7 +184,10 @@ def forbid_java(folder: Path) -> None:
 
 
 def log_search(item: pytest.Item, report: pytest.TestReport) -> None:
-    """A line of JSON for a test that was searched: how many examples it had, if more exist, what failed."""
+    """A line of JSON for a test that was searched: how many examples it had, if more exist, what failed.
+    Nobody asks for it where a piece of a search is repeated by hand."""
+    if "WINDROW_SEARCH_LOG" not in os.environ:
+        return
     statistics = getattr(item, "hypothesis_statistics", "")
     counted = _COUNTED.findall(statistics)
     tried = sum(int(passing) + int(failing) for passing, failing in counted) + sum(_INSIDE)
