@@ -7,6 +7,8 @@ token or a key is one, but for the few settings of librdkafka that only sound so
 'kafka://b:9092/t?kafka.sasl.password=…&format=json'
 >>> redacted("files://s3a://me:hunter2@bucket/bids")
 'files://s3a://me:…@bucket/bids'
+>>> redacted("files://in?malformed=to&malformed_sink=kafka://b/t%3Fkafka.sasl.password=hunter2")
+'files://in?malformed=to&malformed_sink=…'
 """
 
 from __future__ import annotations
@@ -94,7 +96,8 @@ def redacted(text: str, *, keep_width: bool = False) -> str:
         known = unquote(value)
         if is_secret(name[:-1]) and not is_reference(known):
             return name + blotted(value)
-        return name + (blotted(value) if has_password(known) else value)
+        inner = _decoded(value)  # of a sink, say, that a source is given
+        return name + (blotted(value) if has_password(known) or redacted(inner) != inner else value)
 
     def pair(found: re.Match[str]) -> str:
         before = text[found.start() : found.start(5)]
