@@ -19,8 +19,7 @@ from windrow.kernels.aggregates import value_tables as lists
 from windrow.kernels.aggregates.partials import LiftedRows
 from windrow.kernels.aggregates.value_tables import Listed
 from windrow.kernels.state import PANE, TableLayout
-from windrow.spark.sources.generators.generator import Settings, bits, uniform
-from windrow.spark.sources.generators.registry import src
+from windrow.spark.sources.generators import Settings, bits, src, uniform
 
 Ints = npt.NDArray[np.int64]
 

@@ -22,9 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.live_windows import Observed
-from windrow.engine.adhoc.limits import SelectWatch, Turns
 from windrow.engine.adhoc.question import Question
-from windrow.engine.adhoc.select import Reader, SubWindowCache
+from windrow.engine.adhoc.select import Reader, SelectWatch, SubWindowCache, Turns
 from windrow.engine.engine import Arrival, Engine
 from windrow.errors import QueryError
 from windrow.execution.local import HereJobs

@@ -28,7 +28,7 @@ from windrow.execution.local import HereJobs
 from windrow.kernels.columnar.columns import frame_of
 from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query
-from windrow.physical.operators import SHARED
+from windrow.physical.planner import SHARED
 from windrow.sinks import Callback
 from windrow.state.log import CommitLog, Owner
 from windrow.state.manifest import Manifest

@@ -18,8 +18,7 @@ import polars as pl
 from windrow.engine import declared
 from windrow.kernels.executor import KernelExecutor
 from windrow.language.compile import compile_query
-from windrow.spark.sources.generators.generator import MICROS, Disorder, Settings
-from windrow.spark.sources.generators.registry import TRAFFIC
+from windrow.spark.sources.generators import MICROS, TRAFFIC, Disorder, Settings
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -21,8 +21,7 @@ from benchmarks.studies.steps import Batch
 from windrow.engine import declared
 from windrow.language.compile import compile_query
 from windrow.optimizer.optimizer import normalise
-from windrow.spark.sources.generators.generator import Settings
-from windrow.spark.sources.generators.registry import NETWORK
+from windrow.spark.sources.generators import NETWORK, Settings
 
 if TYPE_CHECKING:
     from windrow.algebra.plan import Emit

@@ -56,7 +56,7 @@ QUICK = Options(window=4000, sub_windows=(20, 100), lists=(1, 3, 7), starts=2)
 def run(setting: Setting, options: Options) -> Findings:
     """All windows of both kinds of traffic."""
     from benchmarks.frequent_items import traffic, trials
-    from windrow.spark.sources.generators.generator import Settings
+    from windrow.spark.sources.generators import Settings
 
     settings = Settings(keys=options.sources)
     kinds = {"trains": options.train, "independent": 1}

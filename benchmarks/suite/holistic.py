@@ -103,8 +103,7 @@ def _panes(options: Options, distinct: int) -> list[Ints]:
     """Two more panes than a window has, so that panes leave too."""
     import numpy as np
 
-    from windrow.spark.sources.generators.generator import Settings, bits
-    from windrow.spark.sources.generators.registry import src
+    from windrow.spark.sources.generators import Settings, bits, src
 
     settings = Settings(keys=distinct)
     numbers = np.argsort(bits(settings.seed, "number", np.arange(distinct)))

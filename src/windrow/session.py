@@ -28,10 +28,8 @@ import pyarrow as pa
 
 from windrow.algebra.explain.warnings import Warned, query_warnings
 from windrow.algebra.values import instant
-from windrow.engine.adhoc.limits import Limits, SelectWatch
 from windrow.engine.adhoc.on_spark import OnSpark
-from windrow.engine.adhoc.select import Asked, Asker
-from windrow.engine.archives.view import ArchiveView
+from windrow.engine.adhoc.select import Asked, Asker, Limits, SelectWatch
 from windrow.engine.declarations import (
     archive_text,
     checked,
@@ -46,6 +44,7 @@ from windrow.engine.explain import explain_plan
 from windrow.engine.loop import Loop, StandingHere
 from windrow.engine.rescale import check_shards, rescale
 from windrow.engine.show import (
+    ArchiveView,
     describe,
     explain_archive,
     show_archives,
@@ -86,7 +85,7 @@ if TYPE_CHECKING:
     from windrow.algebra.explain import Explanation
     from windrow.algebra.plan import Emit
     from windrow.sinks import Sink
-    from windrow.spark.frames import SparkSession
+    from windrow.spark.failures import SparkSession
     from windrow.spark.sources import Source
     from windrow.windows.domain import Domain
 

@@ -12,7 +12,7 @@ from benchmarks.frequent_items import traffic, trials
 from benchmarks.pane_runs import query, run_panes
 from benchmarks.setting import Setting
 from benchmarks.suite import frequent, holistic
-from windrow.spark.sources.generators.generator import Settings
+from windrow.spark.sources.generators import Settings
 
 
 @pytest.mark.parametrize("b", [10, 50])

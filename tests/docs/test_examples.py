@@ -21,8 +21,7 @@ from windrow.language.binder.bound_statements import RegisterQuery
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_script
 from windrow.spark.sources.fit import check_types
-from windrow.spark.sources.generators.generator import Settings
-from windrow.spark.sources.generators.registry import GENERATORS
+from windrow.spark.sources.generators import GENERATORS, Settings
 from windrow.testing import Harness
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -14,7 +14,7 @@ from tests.engine.archived import Definition, values_of
 from tests.support.history import STREAM
 from tests.support.life import Life
 
-from windrow.engine.archives import manager as archiving
+from windrow.engine import archives
 
 pytestmark = pytest.mark.deep
 
@@ -110,7 +110,7 @@ def test_archives_hold_what_is_alive(
 ) -> None:
     text = script(names, keep, shape)
     known, clock = Definition({name: QUERIES[name] for name in names}), 0
-    before, archiving.MOST_WAITING = archiving.MOST_WAITING, most_waiting
+    before, archives.MOST_WAITING = archives.MOST_WAITING, most_waiting
     try:
         with temporary() as folder:
             w = Life(Path(folder))
@@ -138,7 +138,7 @@ def test_archives_hold_what_is_alive(
                 check(w, known, keep)
             w.close()
     finally:
-        archiving.MOST_WAITING = before
+        archives.MOST_WAITING = before
 
 
 def test_a_row_of_an_answer_is_kept_no_longer_than_told(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_rows_wait_no_longer_than_told(tmp_path: Path) -> None:
             w.push((1, 0, number))
             seen.append(len(w.engine.last.outbox))
             assert len(w.archives["a"]) == number + 1
-        assert max(seen) <= archiving.MOST_WAITING + 1
+        assert max(seen) <= archives.MOST_WAITING + 1
         w.engine.deliver()
         assert w.archives["a"]._kept.reached == w.commit
 

@@ -17,9 +17,9 @@ from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
 from windrow.archive.layout import SaidOfLayout
 from windrow.archive.snapshot import read_archive
+from windrow.engine import archives
 from windrow.engine import engine as core
-from windrow.engine.archives import manager as archiving
-from windrow.engine.archives.view import ArchiveView
+from windrow.engine.show import ArchiveView
 from windrow.language.catalog import StandingArchive
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "SWEEP_EVERY", 2)
     monkeypatch.setattr(core, "PATIENCE", 0)
     monkeypatch.setattr(core, "KEEP", 2)
-    monkeypatch.setattr(archiving, "MOST_WAITING", 3)
+    monkeypatch.setattr(archives, "MOST_WAITING", 3)
 
 
 def test_without_a_crash_archives_have_what_the_oracle_says(directory: Path) -> None:

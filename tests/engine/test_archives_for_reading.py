@@ -16,7 +16,7 @@ from tests.support.history import COLUMNS, OPTIONS, STREAM
 from tests.support.life import Life
 
 from windrow.algebra.operators import Filter
-from windrow.engine.adhoc.from_archives import ArchivePath, archive_for, key_bounds, oldest_row, read_way
+from windrow.engine.adhoc.question import ArchivePath, archive_for, key_bounds, oldest_row, read_way
 from windrow.engine.engine import Arrival
 from windrow.language.compile import Catalog, compile_query, declare_stream
 

@@ -12,7 +12,7 @@ from tests.support.history import BATCHES, COLUMNS, OPTIONS, SUMS, table_of
 from tests.support.life import Life
 
 import windrow as wr
-from windrow.engine.archives.view import ArchiveView
+from windrow.engine.show import ArchiveView
 from windrow.engine.views import Query, StreamView, TableView
 from windrow.errors import QueryError, WindrowError
 from windrow.session import Windrow

@@ -27,7 +27,7 @@ from tests.support.history import BATCHES, SUMS, rows_in, rows_of
 from tests.support.life import Life
 
 from windrow.archive.snapshot import read_archive
-from windrow.engine.archives import manager as archiving
+from windrow.engine import archives
 from windrow.errors import SinkError, StateError
 from windrow.state.history import History
 from windrow.state.names import ANSWERS, DRIVER, KEPT
@@ -172,7 +172,7 @@ def _damaged(data: bytes, damage: str, at: float) -> bytes | None:
 @pytest.fixture(scope="module", params=["crash", "in order"])
 def left(request: pytest.FixtureRequest) -> Iterator[Left]:
     with temporary() as made, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(archiving, "MOST_WAITING", 2)
+        patch.setattr(archives, "MOST_WAITING", 2)
         patch.setattr(os, "fsync", lambda descriptor: None)
         world, copy = Path(made) / "world", Path(made) / "copy"
         first_life(world, request.param)

@@ -22,9 +22,9 @@ from windrow.errors import QueryError
 from windrow.execution.delta_file import WriteTarget
 from windrow.execution.kept_rows import KeptWriter, read_kept
 from windrow.language.compile import declare_stream
+from windrow.state.history import sweep
 from windrow.state.names import ANSWERS, KEPT
 from windrow.state.store import LocalStore
-from windrow.state.sweep import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

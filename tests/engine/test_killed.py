@@ -19,8 +19,7 @@ from tests.support.history import rows_in, rows_of
 from tests.support.oracle import oracle
 from tests.support.patience import PATIENCE, wait_until
 
-from windrow.spark.sources.generators.generator import Settings
-from windrow.spark.sources.generators.registry import TRAFFIC
+from windrow.spark.sources.generators import TRAFFIC, Settings
 from windrow.state.crash import VARIABLE
 
 pytestmark = pytest.mark.process

@@ -10,7 +10,7 @@ import pytest
 from tests.support.history import COLUMNS
 from tests.support.life import Life
 
-from windrow.engine.load_monitor import Effort, Overload
+from windrow.engine.load_shedding import Effort, Overload
 from windrow.shedding.agreement import Agreed, Reach, SheddingGroup, SheddingGroups
 from windrow.shedding.load import OperatorWork
 from windrow.shedding.rules import CannotShed

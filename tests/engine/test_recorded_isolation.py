@@ -27,9 +27,8 @@ from benchmarks.theory.isolation.operations import Read, Write
 from benchmarks.theory.isolation.recorder import RecordedLog, RecordedReader, Recorder
 from windrow.archive.snapshot import SNAPSHOT, UNDOING
 from windrow.engine.adhoc import select
-from windrow.engine.adhoc.limits import SelectWatch, Turns
 from windrow.engine.adhoc.question import Question
-from windrow.engine.adhoc.select import Asker, SubWindowCache
+from windrow.engine.adhoc.select import Asker, SelectWatch, SubWindowCache, Turns
 from windrow.engine.declarations import register
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance
 from windrow.execution.local import HereJobs

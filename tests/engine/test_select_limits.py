@@ -12,9 +12,9 @@ from tests.support.history import rows_of
 from tests.support.life import Life
 from tests.support.patience import PATIENCE
 
-from windrow.engine.adhoc.limits import Limits, SelectWatch, Turns
+from windrow.engine.adhoc.select import Limits, SelectWatch, Turns
 from windrow.errors import QueryError
-from windrow.state.sweep import sweep
+from windrow.state.history import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,8 +22,7 @@ from tests.support.life import Life
 from benchmarks.theory.isolation.policies import FIXED_ORDER, TIME_TO_UPDATE
 from windrow.archive.snapshot import SNAPSHOT, UNDOING
 from windrow.engine.adhoc.access_paths import SubWindow
-from windrow.engine.adhoc.limits import SelectWatch, Turns
-from windrow.engine.adhoc.select import PATIENCE, Asker, Read, Reader, SubWindowCache
+from windrow.engine.adhoc.select import PATIENCE, Asker, Read, Reader, SelectWatch, SubWindowCache, Turns
 from windrow.errors import QueryError
 from windrow.language.compile import compile_once
 from windrow.state.manifest import Manifest

@@ -20,7 +20,7 @@ from tests.support.life import Life
 from tests.support.oracle import oracle
 
 from windrow.engine.engine import Arrival
-from windrow.engine.load_monitor import WARM_UP, Effort
+from windrow.engine.load_shedding import WARM_UP, Effort
 from windrow.errors import QueryError
 from windrow.execution.ingest import _Gathering
 from windrow.execution.relational import RowsGathering

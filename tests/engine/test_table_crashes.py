@@ -9,7 +9,7 @@ from tests.support.world import World
 
 from windrow.engine import engine as core
 from windrow.engine import epoch as draft
-from windrow.engine import history
+from windrow.engine import tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +59,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "PATIENCE", 0)
     monkeypatch.setattr(core, "KEEP", 2)
     monkeypatch.setattr(draft, "MOST_WAITING", 3)
-    monkeypatch.setattr(history, "MOST_PARTS", 2)
+    monkeypatch.setattr(tables, "MOST_PARTS", 2)
 
 
 @pytest.fixture(scope="module")

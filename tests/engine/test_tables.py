@@ -14,7 +14,7 @@ from tests.support.life import Life
 from tests.support.oracle import oracle
 from tests.support.refusal import refusal
 
-from windrow.engine import history
+from windrow.engine import tables as kept
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def test_changes_without_an_instant_are_as_changes_at_the_instants_chosen(
     found: dict[int, Any] = {}
     held: dict[str, list[Any]] = {name: [] for name in TABLES}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(history, "MOST_PARTS", 2)
+        patch.setattr(kept, "MOST_PARTS", 2)
         w = declare(Life(state), query)
         for verb, values in script:
             if verb == "restart":
@@ -107,7 +107,7 @@ def test_a_query_that_comes_later_begins_with_what_the_tables_hold_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: int
 ) -> None:
     """Changes that are still to come are kept apart, also where a history is added up."""
-    monkeypatch.setattr(history, "MOST_PARTS", parts)
+    monkeypatch.setattr(kept, "MOST_PARTS", parts)
     w = declare(Life(tmp_path), "names")
     w.update("items", insert=[(1, "old"), (2, "two")])
     w.push((1, 0, 0), (1, 0, 10))
@@ -225,7 +225,7 @@ def test_what_is_refused_leaves_everything_as_it_was(tmp_path: Path) -> None:
 def test_keys_of_an_nrr_table_are_remembered_when_its_history_is_added_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "MOST_PARTS", 2)
+    monkeypatch.setattr(kept, "MOST_PARTS", 2)
     w = Life(tmp_path)
     w.sql("CREATE TABLE keyed (name STRING, k BIGINT, KEY (k, name)) NRR")
     for k in range(8):

@@ -18,7 +18,7 @@ from windrow.kernels.aggregates.partials import Extreme
 from windrow.kernels.relational.implementations import KERNELS, OPERATORS
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
-from windrow.physical.operators import SHARED
+from windrow.physical.planner import SHARED
 from windrow.reference.executor import ReferenceExecutor
 from windrow.sharing import questions
 from windrow.sharing.questions import Need, QueryNeeds

@@ -12,8 +12,7 @@ from windrow.algebra.explain import Explanation
 from windrow.engine.explain import explain_script
 from windrow.language.catalog import Catalog
 from windrow.physical.identity import RecordedPlan
-from windrow.physical.planner import DROPS
-from windrow.physical.sharing import Shared, Sharing
+from windrow.physical.planner import DROPS, Shared, Sharing
 
 TOPS = "SELECT k, MAX(v) AS top FROM s [RANGE {} SLIDE 10] GROUP BY k"
 PAIRS = "SELECT {} FROM s [RANGE 20] x, s [RANGE 20] y WHERE x.k = y.k"

@@ -31,7 +31,7 @@ from windrow.kernels.relational.program import RelationalProgram, UnionProgram
 from windrow.kernels.state import State
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_query
-from windrow.physical.operators import SHARED
+from windrow.physical.planner import SHARED
 from windrow.testing.spark_executor import QUERY, SparkExecutor
 
 GOLDEN = Path(__file__).parents[1] / "algebra" / "explain" / "golden"

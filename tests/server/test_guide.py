@@ -15,7 +15,7 @@ import pytest
 from tests.server.world import Here
 
 from windrow.cli.demo import SPEED, DemoSource, script, servable
-from windrow.engine.load_monitor import Effort, Overload
+from windrow.engine.load_shedding import Effort, Overload
 from windrow.shedding.agreement import MOST_INTERVALS, SheddingGroup, SheddingGroups, droppable
 from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.phases import Phases

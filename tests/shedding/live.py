@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
-from windrow.engine.load_monitor import Effort, Overload
+from windrow.engine.load_shedding import Effort, Overload
 from windrow.shedding.agreement import Agreed, Reach, SheddingGroup, SheddingGroups, droppable
 from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.phases import Phases

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["pytest", "pandas", "windrow.state.shard", "windrow.state.log", "windrow.state.sweep"]
+    ["pytest", "pandas", "windrow.state.shard", "windrow.state.log", "windrow.state.history"]
 )  # pyarrow imports pandas the first time it makes an array
 
 

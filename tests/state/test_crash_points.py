@@ -18,9 +18,8 @@ from tests.support.object_stores import KINDS, S3Server
 
 from windrow.errors import StateError
 from windrow.state import crash
-from windrow.state.history import History
+from windrow.state.history import History, sweep
 from windrow.state.log import CommitLog
-from windrow.state.sweep import sweep
 
 PASSAGES = (1, 2, 3, 5, 8)
 #: an object is there when it is written: no folder has to be made durable

@@ -12,12 +12,11 @@ import pytest
 from tests.state.support import commit_values, overwrite, values_of, write_next
 
 from windrow.errors import StateError
-from windrow.state.history import History
+from windrow.state.history import History, sweep
 from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest, OutboxEntry
 from windrow.state.names import commit_name
 from windrow.state.store import LocalStore, Store
-from windrow.state.sweep import sweep
 
 
 def failing_fsync(monkeypatch: pytest.MonkeyPatch, passes: int) -> None:

@@ -19,11 +19,10 @@ from tests.state.support import merge_chunks, values_of, write_next
 
 from windrow.state import crash
 from windrow.state.chunk import open_chunk
-from windrow.state.history import History
+from windrow.state.history import History, sweep
 from windrow.state.log import CommitLog
 from windrow.state.names import new_chunk_name
 from windrow.state.shard import plan_compaction
-from windrow.state.sweep import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,11 +27,10 @@ from windrow.errors import StateError
 from windrow.state import log as log_module
 from windrow.state import object_store
 from windrow.state.block_cache import BlockCache
-from windrow.state.history import History
+from windrow.state.history import History, discard, sweep
 from windrow.state.log import CommitLog, Lease, Owner
 from windrow.state.names import commit_name, lease_name
 from windrow.state.object_store import BLOCK, ObjectStore, open_store
-from windrow.state.sweep import discard, sweep
 
 NO_SECRETS = Resolved()
 

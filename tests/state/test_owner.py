@@ -17,9 +17,9 @@ from tests.state.victim import fork_and_reopen, hold
 
 from windrow.errors import StateError
 from windrow.state import log as log_module
+from windrow.state.history import sweep
 from windrow.state.log import CommitLog, Owner, last_owner
 from windrow.state.store import LocalStore, Store
-from windrow.state.sweep import sweep
 
 if TYPE_CHECKING:
     from windrow.state.filelock import Lock

@@ -8,10 +8,9 @@ import pytest
 from tests.state.support import commit_values, values_of, write_next
 
 from windrow.errors import StateError
-from windrow.state.history import History
+from windrow.state.history import History, sweep
 from windrow.state.log import CommitLog
 from windrow.state.store import Store
-from windrow.state.sweep import sweep
 
 
 def replace_all(log: CommitLog, value: int) -> str:

@@ -12,10 +12,10 @@ from typing import Any
 from tests.state.support import commit_values, merge_chunks, store_at, with_chunk, write_next
 
 from windrow.state.crash import VARIABLE
+from windrow.state.history import sweep
 from windrow.state.log import CommitLog
 from windrow.state.names import new_chunk_name
 from windrow.state.shard import plan_compaction
-from windrow.state.sweep import sweep
 
 ROUNDS = 6
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from windrow.archive.snapshot import IsolationPolicy
     from windrow.engine.adhoc.access_paths import SubWindow
-    from windrow.engine.adhoc.limits import SelectWatch
+    from windrow.engine.adhoc.select import SelectWatch
     from windrow.state.manifest import Manifest
 
 

@@ -22,12 +22,12 @@ from windrow.archive.declaration import Declaration, NewPiece, Stock
 from windrow.archive.piece import Piece, clustered, expiries, instants, living, write_piece
 from windrow.archive.snapshot import STREAM, Snapshot
 from windrow.errors import DataError, QueryError, StateError, nearest
+from windrow.state.history import sweep
 from windrow.state.log import CommitLog
 from windrow.state.manifest import ChunkRef, SourceState, StreamState
 from windrow.state.names import new_chunk_name
 from windrow.state.object_store import open_store
 from windrow.state.store import Store
-from windrow.state.sweep import sweep
 
 _ORDERED = (
     pa.types.is_integer,

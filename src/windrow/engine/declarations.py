@@ -29,15 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from windrow.errors import QueryError, StateError, nearest
-from windrow.language.binder.bound_statements import (
-    DeclareArchive,
-    DeclareStream,
-    DeclareTable,
-    Dropped,
-    RefreshQuery,
-    RegisterQuery,
-    RelayArchive,
-)
+from windrow.language.binder import bound_statements as bound
 from windrow.language.compile import declare_stream, declare_table
 from windrow.sinks import check_sink
 from windrow.spark.sources import check_url
@@ -280,31 +272,31 @@ def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None
     takes the answers of the query, or the late rows of the stream; without it, the one that is declared does.
     """
     match statement:
-        case DeclareStream(stream):
+        case bound.DeclareStream(stream):
             if stream.source is not None:
                 check_url(stream.source, stream)
             for url in filter(None, (stream.late_sink, malformed_sink(stream.source))):
                 check_sink(url)
             engine.add_stream(stream, sink)
-        case DeclareTable(table):
+        case bound.DeclareTable(table):
             if table.source is not None:
                 table_url(table)
             engine.add_table(table)
-        case RegisterQuery(query):
+        case bound.RegisterQuery(query):
             if query.sink is not None:
                 check_sink(query.sink)
             _add_query(engine, statement, sink)
-        case DeclareArchive(archive):
+        case bound.DeclareArchive(archive):
             engine.add_archive(archive)
-        case RelayArchive(name, layout):
+        case bound.RelayArchive(name, layout):
             engine.alter_archive(name, layout)
-        case RefreshQuery(query):
+        case bound.RefreshQuery(query):
             engine.refresh_query(query.name)
-        case Dropped(kind, name):
+        case bound.Dropped(kind, name):
             _drops(engine)[kind](name)
 
 
-def _add_query(engine: Engine, statement: RegisterQuery, sink: Sink | None) -> None:
+def _add_query(engine: Engine, statement: bound.RegisterQuery, sink: Sink | None) -> None:
     """A query; one that replaces another lets go of it, also of one that only the state directory knows."""
     query = statement.query
     if statement.replaces and query.name in engine.queries:

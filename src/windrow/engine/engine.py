@@ -17,31 +17,20 @@ from secrets import token_hex
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol
 
-from windrow.engine.archives.manager import Archiving
+from windrow.engine import query_start
+from windrow.engine.archives import Archiving
 from windrow.engine.epoch import Draft
-from windrow.engine.history import read_contents, read_keys
-from windrow.engine.load_monitor import Effort
-from windrow.engine.load_shedding import Shedding
+from windrow.engine.load_shedding import Effort, Shedding
 from windrow.engine.output.dispatch import Delivering, RowSink
 from windrow.engine.output.outbox import rows_schema
-from windrow.engine.query_start import (
-    Basis,
-    PlanFunction,
-    Replanning,
-    begun,
-    check_clock,
-    check_stream,
-    replan,
-)
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.refresh_scheduler import Refreshes, RefreshTiming, both, check_every
-from windrow.engine.sharing.arrangement import Arranging
-from windrow.engine.sharing.followers import failed_leaders, is_exact, led
+from windrow.engine.sharing.arrangement import Arranging, failed_leaders, is_exact, led
 from windrow.engine.sharing.shared_state import Common
 from windrow.engine.statistics import MOST_EPOCHS, EpochTimes, MeasuredWork, ObservedStatistics
-from windrow.engine.tables import Shelf, TableRecord, TableUpdate
+from windrow.engine.tables import Shelf, TableRecord, TableUpdate, read_contents, read_keys
 from windrow.errors import DataError, QueryError, SinkError, WindrowError
-from windrow.execution.arrivals import Arrived
+from windrow.execution.bundle import Arrived
 from windrow.execution.delta_file import WriteTarget
 from windrow.execution.ingest import archived_section, stream_source
 from windrow.execution.malformed_rows import LETTERS, malformed_section
@@ -51,10 +40,10 @@ from windrow.sinks import MemorySink, open_sink
 from windrow.spark.sources import infer_columns
 from windrow.spark.sources.urls import malformed_sink
 from windrow.state.crash import crash_point
+from windrow.state.history import discard, sweep
 from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest, OutboxEntry, SourceState
 from windrow.state.names import DRIVER, KEYS
-from windrow.state.sweep import discard, sweep
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -158,7 +147,7 @@ class Engine:
     #: whether new queries share what they keep
     shares: bool = True
     #: what plans new queries
-    planner: PlanFunction = plan_query
+    planner: query_start.PlanFunction = plan_query
     #: why the last run has ended by itself; None if it has not
     ended: WindrowError | None = None
 
@@ -192,7 +181,7 @@ class Engine:
         self._together: dict[str, bool] = {}
         self._registered = False
         self._arranging = Arranging(self)
-        self._replanning = Replanning(self)
+        self._replanning = query_start.Replanning(self)
         #: what the next commit names is written here
         self._files = self.store.grouped()
         self._sweep_due = self.log.last.number + SWEEP_EVERY
@@ -230,7 +219,7 @@ class Engine:
             place = str(self.store)
             fresh = StreamRecord.new(stream)
             record = StreamRecord.from_state(stream, stored, place) if stored else fresh
-            check_stream(record)
+            query_start.check_stream(record)
             self.streams[stream.name] = record
             self._open_row_sinks(stream, late_sink)
             self._registered = True
@@ -296,8 +285,8 @@ class Engine:
         """A standing query, going on where the state directory has it."""
         with self.lock:
             stored = None if query.name in self._dropped else self.last.queries.get(query.name)
-            check_clock(query.name, query.plan, self.streams)
-            record = begun(
+            query_start.check_clock(query.name, query.plan, self.streams)
+            record = query_start.begun(
                 query, self.last.number, stored, basis=self._basis(query.plan), by_group=self.by_group
             )
             plan = record.physical.emit
@@ -320,11 +309,11 @@ class Engine:
             self._registered = True
             return self.queries[query.name]
 
-    def _basis(self, plan: Emit) -> Basis:
+    def _basis(self, plan: Emit) -> query_start.Basis:
         """What a query is planned by."""
         streams = {name: each.stream for name, each in self.streams.items()}
         tables = {name: each.table for name, each in self.tables.items()}
-        return Basis(streams, tables, self.statistics(plan), self.planner)
+        return query_start.Basis(streams, tables, self.statistics(plan), self.planner)
 
     def statistics(self, plan: Emit) -> Statistics:
         """What is known of streams and tables, and of the conditions of a query."""
@@ -332,7 +321,11 @@ class Engine:
 
     def check_query(self, query: StandingQuery) -> None:
         """Build a query as `add_query` would, over streams that may be declared with it; nothing is kept."""
-        check_every(begun(query, self.last.number, basis=Basis(planner=self.planner), by_group=self.by_group))
+        check_every(
+            query_start.begun(
+                query, self.last.number, basis=query_start.Basis(planner=self.planner), by_group=self.by_group
+            )
+        )
 
     def would_run(self, query: StandingQuery) -> PhysicalPlan:
         """How a query would run if it were planned now."""
@@ -342,7 +335,7 @@ class Engine:
         """Plan a query anew, by what is known now; whether its plan is another one from now on. Refused if
         its state cannot become that of the better plan."""
         with self.lock:
-            return replan(self, name)
+            return query_start.replan(self, name)
 
     @property
     def shares_elsewhere(self) -> set[str]:
@@ -458,9 +451,9 @@ class Engine:
         """The rows of a stream come from here. Refused if then something could never be answered."""
         with self.lock:
             record = replace(self.streams[name], source=source)
-            check_stream(record)
+            query_start.check_stream(record)
             for query in self.queries.values():
-                check_clock(query.query.name, query.query.plan, {**self.streams, name: record})
+                query_start.check_clock(query.query.name, query.query.plan, {**self.streams, name: record})
             self.streams[name] = record
 
     def shed(self, p: float | None) -> None:

@@ -15,16 +15,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from windrow.engine.history import add_keys, add_up, is_long, write_changes
-from windrow.engine.load_monitor import Effort
+from windrow.engine import tables as table_records
+from windrow.engine.load_shedding import Effort
 from windrow.engine.output.outbox import asking, with_followers, with_readers
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.refresh_scheduler import Without, group_by_itself, group_of, newest, only
 from windrow.engine.retention import last_answers, tidied
+from windrow.engine.sharing.arrangement import led
 from windrow.engine.sharing.common_subplans import Membership
-from windrow.engine.sharing.followers import led
 from windrow.engine.sharing.shared_state import Common, labels_of
-from windrow.engine.tables import BEGINNING, TableRecord, TableUpdate, check_clock, instant_of
 from windrow.errors import StateError
 from windrow.execution.close import CloseTask, QueryWork
 from windrow.execution.ingest import archived_section, is_archived
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.algebra.catalog import Stream
-    from windrow.engine.archives.manager import Archiving
+    from windrow.engine.archives import Archiving
     from windrow.engine.refresh_scheduler import Refreshes, RefreshGroup
     from windrow.engine.statistics import ObservedStatistics
     from windrow.execution.delta_file import WriteTarget
@@ -107,7 +106,7 @@ class Draft:
     #: queries that were dropped: whatever else the last commit knows stays, declared or not
     dropped: frozenset[str] = frozenset()
     dropped_streams: frozenset[str] = frozenset()
-    tables: dict[str, TableRecord] = field(default_factory=dict)
+    tables: dict[str, table_records.TableRecord] = field(default_factory=dict)
     dropped_tables: frozenset[str] = frozenset()
     #: which sections of which outbox files have been delivered since the last commit
     delivered: Mapping[str, set[str]] = field(default_factory=dict)
@@ -200,7 +199,7 @@ class Draft:
     def remember(self, name: str, keys: pa.Table, place: WriteTarget) -> None:
         """What a source has read that no position tells."""
         if keys.num_rows:
-            self._keys = add_keys(place, name, keys, self._keys)
+            self._keys = table_records.add_keys(place, name, keys, self._keys)
 
     def overlook(self, unwatched: Mapping[str, int]) -> None:
         """For so many microseconds nobody could tell whether rows of these streams were there."""
@@ -247,7 +246,7 @@ class Draft:
 
     # ------------------------------------------------------------ tables
 
-    def change(self, update: TableUpdate, place: WriteTarget) -> None:
+    def change(self, update: table_records.TableUpdate, place: WriteTarget) -> None:
         """A table changes: what is wrong with it is told before anything is written."""
         name, record = update.table, self.tables[update.table]
         assert name not in self.changed, "one change of a table in a commit"
@@ -261,11 +260,11 @@ class Draft:
         if update.at is None and not gone and not new:
             return
         if update.at is None:
-            at = instant_of(record, self._clocks_of(name))
+            at = table_records.instant_of(record, self._clocks_of(name))
         else:
             at = update.at
             check_instant(at, f"a change of table `{name}`")
-            check_clock(name, at, self.answered(name))
+            table_records.check_clock(name, at, self.answered(name))
         check_order(name, at, record.changed, record.progress)
         contents.check(gone, new)
         if gone or new:
@@ -273,18 +272,20 @@ class Draft:
             self.changed[name] = gone, new
         self.tables[name] = replace(record, last=at, rows=record.rows + len(new) - len(gone))
 
-    def _written(self, record: TableRecord, changes: pl.DataFrame, place: WriteTarget) -> TableRecord:
+    def _written(
+        self, record: table_records.TableRecord, changes: pl.DataFrame, place: WriteTarget
+    ) -> table_records.TableRecord:
         """The changes on the disk; a long history is added up first."""
         parts = self._parts(record)
-        if is_long(parts):
+        if table_records.is_long(parts):
             floor = min((r.known.progress.progress for r in self.streams.values()), default=-INFINITY)
-            parts = [add_up(place, record.table, record.shelf.contents, parts, floor)]
+            parts = [table_records.add_up(place, record.table, record.shelf.contents, parts, floor)]
             self._deltas += parts
-        new = write_changes(place, record.table, changes)
+        new = table_records.write_changes(place, record.table, changes)
         self._deltas.append(new)
         return replace(record, history=tuple(ref.name for ref in (*parts, new)))
 
-    def _parts(self, record: TableRecord) -> list[ChunkRef]:
+    def _parts(self, record: table_records.TableRecord) -> list[ChunkRef]:
         known = {ref.name: ref for ref in self._deltas}
         return [known[name] for name in record.history]
 
@@ -416,7 +417,9 @@ class Draft:
         waiting = [ref for ref in self._deltas if self._awaits(record, ref)]
         tables = [self.tables[name] for name in record.tables]
         whole = [ref for table in tables for ref in self._parts(table)] if record.is_fresh else []
-        changed = {each.table.name: int(each.changed) for each in tables if each.changed > BEGINNING}
+        changed = {
+            each.table.name: int(each.changed) for each in tables if each.changed > table_records.BEGINNING
+        }
         known = record.latest, record.complete_from, changed
         return QueryWork(record.bundle, clock, (*whole, *waiting), *known, seed=record.seed)
 
@@ -424,7 +427,7 @@ class Draft:
         self,
         query: QueryRecord,
         streams: Mapping[str, StreamRecord] | None = None,
-        tables: Mapping[str, TableRecord] | None = None,
+        tables: Mapping[str, table_records.TableRecord] | None = None,
     ) -> tuple[dict[str, Known], dict[str, Instant]]:
         """What is known of a query's streams, and how far its tables are."""
         streams = self.streams if streams is None else streams

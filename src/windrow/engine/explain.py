@@ -32,7 +32,7 @@ from windrow.algebra.explain import ExplainStep, Explanation, gather
 from windrow.algebra.explain.operators import Spelling, operator_text, quantity
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, Subquery, TableScan, Window
-from windrow.engine.sharing.script_plan import together
+from windrow.engine.sharing.arrangement import together
 from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import BoundStatement, ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from windrow.optimizer.costs import Estimate, Path
     from windrow.optimizer.flows import Statistics
     from windrow.physical import PhysicalPlan
-    from windrow.physical.operators import PhysicalOperator
+    from windrow.physical.planner import PhysicalOperator
 
 
 #: columns, or columns and options, as they stand in CREATE STREAM or CREATE TABLE

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from windrow.execution.bundle import Bundle
     from windrow.language.catalog import StandingQuery
     from windrow.physical import PhysicalPlan
-    from windrow.physical.sharing import Sharing
+    from windrow.physical.planner import Sharing
     from windrow.sinks import Sink
     from windrow.spark.sources import Source
 

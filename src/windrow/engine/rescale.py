@@ -55,9 +55,9 @@ from windrow.physical.partitioning import routed_outputs
 from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit
 from windrow.state.chunk import Key, chunk_writer, open_chunk
 from windrow.state.crash import crash_point
+from windrow.state.history import discard
 from windrow.state.names import DRIVER
 from windrow.state.shard import Shard, change_shard
-from windrow.state.sweep import discard
 from windrow.windows.patterns import Pattern
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from windrow.engine.display import facts_html, plot, table_html, watch
 from windrow.engine.explain import described, what_it_saves
 from windrow.engine.gaps import gap_table, with_gaps
 from windrow.engine.output.outbox import published, published_schema, rows_schema
-from windrow.engine.sharing.script_plan import with_sharing
+from windrow.engine.sharing.arrangement import with_sharing
 from windrow.engine.tables import BEGINNING, TableRecord
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.kernels.columnar.columns import frame_of
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.kernels.panes.program import Level
     from windrow.language.catalog import StandingQuery
-    from windrow.spark.frames import DataFrame, SparkSession
+    from windrow.spark.failures import DataFrame, SparkSession
     from windrow.state.manifest import Facts, Manifest
     from windrow.state.store import Store
 

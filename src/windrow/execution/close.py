@@ -15,20 +15,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.execution import reports as task_reports
 from windrow.execution.delta_file import Spool, WriteTarget, key_types, open_files, tables_of
 from windrow.execution.ingest import archived_section, lived_rows
 from windrow.execution.relational import OF, Host, Moving, ShardEpoch, admitted, advance, replanned
-from windrow.execution.reports import (
-    DONE,
-    ROUTED,
-    Closed,
-    Fault,
-    contents,
-    fault_of,
-    message,
-    timed,
-    undisturbed,
-)
 from windrow.execution.shared import Seed, SharedWork, operator_of, pane_grids_of
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
@@ -109,11 +99,11 @@ class CloseTask:
     shard: Callable[[], int] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        undisturbed()
+        task_reports.undisturbed()
         shard, received = self._received(batches)
         run = _Run(self, shard, received)
         yield from run.passed_on
-        yield message(DONE, run.run(), shard)
+        yield task_reports.message(task_reports.DONE, run.run(), shard)
         yield from run.routed
 
     def _received(self, batches: Iterable[pa.RecordBatch]) -> tuple[int, list[pa.RecordBatch]]:
@@ -130,7 +120,7 @@ class _Run:
         self.task, self.shard, self.place = task, shard, task.place
         self.rows: Counter[str] = Counter()
         self.passed: Counter[str] = Counter()
-        self.faults: dict[str, Fault] = {}
+        self.faults: dict[str, task_reports.Fault] = {}
         self.cells: dict[str, int] = {}
         self.seconds: dict[str, float] = {}
         self.routed: list[pa.RecordBatch] = []
@@ -143,13 +133,13 @@ class _Run:
 
     def _sort_out(self, batch: pa.RecordBatch) -> None:
         found: Routed
-        for found in contents(batch, ROUTED):
+        for found in task_reports.contents(batch, task_reports.ROUTED):
             self.incoming.setdefault(found.query, []).append(found)
         for place, kind in enumerate(batch.column("kind").to_pylist()):
-            if kind != ROUTED:
+            if kind != task_reports.ROUTED:
                 self.passed_on.append(batch.slice(place, 1))
 
-    def run(self) -> Closed:
+    def run(self) -> task_reports.Closed:
         """Move every query that has a level here."""
         place, task = self.place, self.task
         number = task.stage * place.shards + self.shard
@@ -162,7 +152,7 @@ class _Run:
         ):
             for work in task.work:
                 if work.query.unit.stages > task.stage:
-                    with timed(self.seconds, work.query.name):
+                    with task_reports.timed(self.seconds, work.query.name):
                         for operator in before.operators if work.begins_anew else ():
                             if operator.partition(OF)[0] == work.query.name:
                                 change.drop(operator)
@@ -173,14 +163,14 @@ class _Run:
                     change.put(operator, state)
             self._share_alike()
             for common in task.shared if task.stage == 0 else ():
-                with timed(self.seconds, *(asker.query for asker in common.turn.askers)):
+                with task_reports.timed(self.seconds, *(asker.query for asker in common.turn.askers)):
                     for operator, state in self._shared(common, before, outbox).items():
                         change.put(operator, state)
             for operator in before.operators:
                 if operator.partition(OF)[0] not in task.alive:
                     change.drop(operator)
         known = dict(self.rows), self.faults, self.cells, self.seconds, task.stage, dict(self.passed)
-        return Closed(number, tuple(files), outbox.ref, *known)
+        return task_reports.Closed(number, tuple(files), outbox.ref, *known)
 
     def _moved(self, work: QueryWork, before: Shard, outbox: Spool) -> Mapping[str, State]:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""
@@ -194,7 +184,7 @@ class _Run:
                 return self._slid(work, unit, before, outbox)
             return self._advanced(work, unit, before, outbox)
         except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
-            self.faults[work.query.name] = fault_of(error, work.query.name)
+            self.faults[work.query.name] = task_reports.fault_of(error, work.query.name)
             return {}
 
     def _shared(self, work: SharedWork, before: Shard, outbox: Spool) -> Mapping[str, State]:
@@ -212,11 +202,13 @@ class _Run:
                     for follower in followers[query]:
                         self.rows[follower.query] += int(follower.wants(at[first : first + rows]).sum())
                     first += rows
-            self.faults |= {query: fault_of(error, query) for query, error in found.faults.items()}
+            self.faults |= {
+                query: task_reports.fault_of(error, query) for query, error in found.faults.items()
+            }
             self.cells[work.name] = found.cells
             return {operator: found.state}
         except Exception as error:  # noqa: BLE001  whatever is wrong here must not stop other queries
-            self.faults[work.name] = fault_of(error, work.name)
+            self.faults[work.name] = task_reports.fault_of(error, work.name)
             return {}
 
     def _slid(self, work: QueryWork, unit: SlidingUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
@@ -307,7 +299,9 @@ class _Run:
         # every shard learns which window is the last, those without rows too
         for shard in range(self.place.shards) if latest is not None else ():
             tables = {name: _packed(parts, level, name) for name, parts in pieces.get(shard, {}).items()}
-            self.routed.append(message(ROUTED, Routed(query, tables, latest), shard))
+            self.routed.append(
+                task_reports.message(task_reports.ROUTED, Routed(query, tables, latest), shard)
+            )
 
 
 def _complete(table: pa.Table, work: QueryWork, unit: SlidingUnit) -> pa.Table:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import DataError, WindrowError
-from windrow.execution.arrivals import as_declared, parted
+from windrow.execution.bundle import as_declared, parted
 from windrow.execution.delta_file import FEED, Spool, WriteTarget, put_tables
 from windrow.execution.kept_rows import KeptWriter
 from windrow.execution.malformed_rows import MALFORMED, letters, stray_letters

@@ -20,7 +20,7 @@ from windrow.algebra.catalog import PSEUDO_COLUMNS, Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import Kind
 from windrow.errors import DataError, StateError
-from windrow.execution.arrivals import as_declared
+from windrow.execution.bundle import as_declared
 from windrow.execution.reports import DONE, Ingested, message, undisturbed
 from windrow.kernels.columnar.columns import frame_from_arrow, polars_type
 from windrow.kernels.intake import Intake, Known

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.execution.arrivals import Arrived, Few
+from windrow.execution.bundle import Arrived, Few
 from windrow.execution.ingest import RowsTask
 from windrow.execution.reports import DONE, Closed, Ingested, contents, late_section
 

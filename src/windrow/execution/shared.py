@@ -21,15 +21,7 @@ from windrow.kernels.aggregates.value_tables import SUB_WINDOW
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.pane_tables import merge_panes
-from windrow.kernels.shared.shared_state import (
-    CLOSED,
-    OPEN,
-    Entry,
-    Lifting,
-    PaneGrid,
-    SharedEpoch,
-    SharedState,
-)
+from windrow.kernels.shared import shared_state as shared
 from windrow.kernels.state import PANE, ROWS, State, gathered
 from windrow.physical.native_sql import native_shared_state
 
@@ -46,7 +38,7 @@ _MANY_ROWS = 1 << 20
 class SharedWork:
     """A shared state to move, and the delta files it has not taken in yet."""
 
-    turn: SharedEpoch
+    turn: shared.SharedEpoch
     deltas: tuple[ChunkRef, ...] = ()
 
     @property
@@ -104,7 +96,7 @@ class Seed:
         layout, cut = level.answers.measures.layouts[table], level.query.cut
         name, width, phase = self.value_counters[table]
         found: list[pl.DataFrame] = []
-        for chunk in (*state.of(name + CLOSED), *state.of(name + OPEN)):
+        for chunk in (*state.of(name + shared.CLOSED), *state.of(name + shared.OPEN)):
             frame = chunk.frame
             begins = phase + frame[PANE].to_numpy() * width
             columns = [pl.Series(PANE, cut.panes_of(begins))]
@@ -122,8 +114,8 @@ class Seed:
         layout, cut, own = level.answers.measures.layouts[GROUPS], level.query.cut, own_pane_grid(level)
         found: list[pl.DataFrame] = []
         for width, phase in self.grids:
-            pane_grid = PaneGrid(width, phase, 0, ())
-            for chunk in (*state.of(pane_grid.name + CLOSED), *state.of(pane_grid.name + OPEN)):
+            pane_grid = shared.PaneGrid(width, phase, 0, ())
+            for chunk in (*state.of(pane_grid.name + shared.CLOSED), *state.of(pane_grid.name + shared.OPEN)):
                 frame = chunk.frame
                 begins = phase + frame[PANE].to_numpy() * width
                 for is_added, columns in self.pieces:
@@ -138,20 +130,20 @@ class Seed:
         return layout.merge(rows, [PANE, *layout.keys]).filter(pl.col("rows.0") > 0)
 
 
-def own_pane_grid(level: Level) -> PaneGrid:
+def own_pane_grid(level: Level) -> shared.PaneGrid:
     """What a query with a state of its own keeps of a pane, as a pane grid would have it."""
     return pane_grid_of(level.answers.measures)
 
 
-def pane_grid_of(measures: Measures) -> PaneGrid:
+def pane_grid_of(measures: Measures) -> shared.PaneGrid:
     """The states of some aggregates, as a pane grid would have them."""
     schema = measures.plan.input.schema
     order = tuple(schema.column(name) for name in schema.names)
-    entries = [Entry(ROWS, (), TRUE)]
+    entries = [shared.Entry(ROWS, (), TRUE)]
     for partial in measures.layouts[GROUPS].partials[1:]:
         args, where = measures.argument_of(partial)
-        entries.append(Entry(partial, args, where, order))
-    return PaneGrid(1, 0, 0, tuple(entries))
+        entries.append(shared.Entry(partial, args, where, order))
+    return shared.PaneGrid(1, 0, 0, tuple(entries))
 
 
 def operator_of(shared_state: str) -> str:
@@ -162,10 +154,10 @@ def operator_of(shared_state: str) -> str:
 class SharedStateGathering:
     """The states of a shared state, growing with each piece of a batch."""
 
-    def __init__(self, shared_state: SharedState) -> None:
+    def __init__(self, shared_state: shared.SharedState) -> None:
         self.name = shared_state.name
         self.fault: Fault | None = None
-        self._shared_state, self._lifting = shared_state, Lifting(shared_state)
+        self._shared_state, self._lifting = shared_state, shared.Lifting(shared_state)
         self._waiting: dict[str, list[pl.DataFrame]] = {}
 
     def take(self, accepted: pl.DataFrame) -> None:
@@ -193,7 +185,7 @@ class SharedStateGathering:
 
 
 def pane_grids_of(
-    files: Iterable[OpenChunk], shared_state: SharedState, shard: int
+    files: Iterable[OpenChunk], shared_state: shared.SharedState, shard: int
 ) -> dict[str, pl.DataFrame]:
     """What some delta files hold for a shared state in a shard: one table for each pane grid that has
     rows."""

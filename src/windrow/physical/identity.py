@@ -22,8 +22,7 @@ from windrow.errors import QueryError, StateError
 from windrow.kernels.relational.implementations import kind_of, parts_of, placed
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
-from windrow.physical.planner import PhysicalPlan
-from windrow.physical.sharing import Sharing
+from windrow.physical.planner import PhysicalPlan, Sharing
 from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit, Unit
 
 if TYPE_CHECKING:

@@ -25,16 +25,8 @@ from windrow.algebra.expressions import TRUE, Call, Expression, WindowBound, con
 from windrow.algebra.functions import call, lookup
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.types import BIGINT, DataType, Kind
+from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS
-from windrow.kernels.aggregates.partials import (
-    CountPartial,
-    ExactTotal,
-    Extreme,
-    FloatMoments,
-    FloatTotal,
-    Partial,
-    PartialColumns,
-)
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.query import Cut, Normal, normal_form
 from windrow.kernels.state import PANE, ROWS
@@ -154,7 +146,7 @@ def _is_simple(stream: Stream) -> bool:
 
 
 def _states(
-    parts: Sequence[tuple[Partial, tuple[Expression, ...], Expression]], normal: Normal, bounds: str
+    parts: Sequence[tuple[partials.Partial, tuple[Expression, ...], Expression]], normal: Normal, bounds: str
 ) -> tuple[dict[str, str] | None, dict[str, str], dict[str, DataType]]:
     aggregations: dict[str, str] = {}
     columns: dict[str, str] = {}
@@ -169,7 +161,7 @@ def _states(
             column = f"a{_digest(text)}"
             aggregations[column] = text
             columns[f"{partial.label}.{place}"] = column
-            if isinstance(partial, Extreme) and place == 1:
+            if isinstance(partial, partials.Extreme) and place == 1:
                 kinds[column] = values[0].type
     return aggregations, columns, kinds
 
@@ -179,7 +171,7 @@ def _parts(condition: Expression) -> tuple[Expression, ...]:
 
 
 def _aggregations(
-    partial: Partial, args: tuple[Expression, ...], chosen: Expression, bounds: str
+    partial: partials.Partial, args: tuple[Expression, ...], chosen: Expression, bounds: str
 ) -> list[str] | None:
     """The columns of a state as Spark's aggregations; None if Spark has none that is the same."""
     counted = conjunction((*_parts(chosen), *(call("is_not_null", [arg]) for arg in args)))
@@ -190,22 +182,22 @@ def _aggregations(
         return f"CASE WHEN {condition} THEN {value} END"
 
     match partial:
-        case CountPartial():
+        case partials.CountPartial():
             return [count]
-        case ExactTotal() if args[0].type.is_integer and not partial.squared:
+        case partials.ExactTotal() if args[0].type.is_integer and not partial.squared:
             value = f"CAST({_sql(args[0])} AS BIGINT)"
             if partial.limbs == 1:
                 return [count, f"coalesce(sum({of(value)}), 0L)"]
             low, high = f"({value}) & 4294967295L", f"shiftright({value}, 32)"
             return [count, f"coalesce(sum({of(low)}), 0L)", f"coalesce(sum({of(high)}), 0L)"]
-        case FloatTotal() if args[0].type.is_fractional or args[0].type.is_integer:
+        case partials.FloatTotal() if args[0].type.is_fractional or args[0].type.is_integer:
             value = f"CAST({_sql(args[0])} AS DOUBLE)"
             return [count, f"coalesce(sum({of(value)}), 0D)"]
-        case FloatMoments() if args[0].type.is_fractional:
+        case partials.FloatMoments() if args[0].type.is_fractional:
             value = f"CAST({_sql(args[0])} AS DOUBLE)"
             spread = f"var_pop({of(value)}) * {count}"
             return [count, f"coalesce(avg({of(value)}), 0D)", f"coalesce({spread}, 0D)"]
-        case Extreme() if not args[0].type.fields and args[0].type.kind is not Kind.INTERVAL:
+        case partials.Extreme() if not args[0].type.fields and args[0].type.kind is not Kind.INTERVAL:
             function = "max" if partial.greatest else "min"
             return [count, f"{function}({of(_sql(args[0]))})"]
     return None
@@ -313,15 +305,15 @@ def native_shared_state(shared_state: SharedState) -> NativeSharedState | None:
     kinds: dict[str, DataType] = {}
     for entry in (entry for pane_grid in shared_state.pane_grids for entry in pane_grid.entries):
         shape = entry.shape
-        whole = shape.whole if isinstance(shape, PartialColumns) else shape
+        whole = shape.whole if isinstance(shape, partials.PartialColumns) else shape
         found = _aggregations(whole, entry.args, entry.where, "")
         if found is None:
             return None
-        mine = found[shape.first : shape.stop] if isinstance(shape, PartialColumns) else found
+        mine = found[shape.first : shape.stop] if isinstance(shape, partials.PartialColumns) else found
         for place, text in enumerate(mine):
             column = f"a{_digest(text)}"
             aggregations[column], columns[f"{entry.name}.{place}"] = text, column
-            if isinstance(shape, Extreme) and place == 1:
+            if isinstance(shape, partials.Extreme) and place == 1:
                 kinds[column] = entry.args[0].type
     feed = _digest(stream.name, *(_sql(key) for key in keys))
     cuts = tuple(

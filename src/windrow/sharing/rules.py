@@ -51,7 +51,7 @@ from windrow.algebra.expressions import TRUE, Expression
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Plan, Scan, Window
-from windrow.physical.sharing import Shared
+from windrow.physical.planner import Shared
 from windrow.sharing.predicates import Predicate, Relevant, find_cover, find_difference, find_disjoint_cover
 from windrow.sharing.questions import Datum, Need, QueryNeeds
 from windrow.sharing.synopses import Held, SynopsisKind, Wanted

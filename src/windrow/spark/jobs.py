@@ -19,7 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.errors import QueryError, SourceError
-from windrow.execution.arrivals import Arrived, Few, plain_names
+from windrow.execution.bundle import Arrived, Few, plain_names
 from windrow.execution.ingest import FeedTask, LettersTask, shed_sql
 from windrow.execution.kept_rows import KeepTask
 from windrow.execution.local import (

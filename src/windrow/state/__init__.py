@@ -4,8 +4,7 @@ Tasks write immutable files and never change one. A commit is the creation of on
 everything that is live; what no kept manifest names does not exist. So a crash at any point leaves either the
 commit before or the commit after.
 
-Read `store` (the few file operations all rests on) and `object_store` (the same in S3 and its like), `names`,
-`refs`, `chunk` and `reader` (files of Arrow tables), `manifest` (what a commit says), `history`, `owner` and
-`log` (commits in a row, by one engine at a time), then `shard` (which chunks are needed) and `sweep` (what
-goes).
+Read `store` (the few file operations all rests on) and `object_store` (the same in S3 and its like), `names`
+and `chunk` (files of Arrow tables), `manifest` (what a commit says), `history` and `log` (commits in a row,
+by one engine at a time), then `shard` (which chunks are needed).
 """

@@ -1,9 +1,19 @@
-"""Reading the commits of a state directory; anybody may, at any time, without owning it.
+"""History: the commits of a state directory, read without owning it, and swept when nobody needs them.
 
 Commits are numbered without gaps. The oldest are removed in order, so those that are there are the last ones.
 A list of them is a first guess, as it may be behind: the last is found by reading upward, and where the kept
 ones begin is noted by the sweep. Anything else (a gap, a manifest that does not decode, traces of commits
 that are not there) is an error: state is never silently taken for empty or for older than it is.
+
+Removing what no kept commit names.
+
+Manifests go first, oldest first, each durably before the next; then the files that no manifest left names. So
+at every point the manifests that are there follow each other without a gap, and all they name is there: a
+sweep that is interrupted is simply continued by the next one.
+
+A file nobody names may still be wanted: by the commit that is about to name it. Such a file was made by this
+owner for a commit that is not older than the floor, and the log refuses to name any other. So everything else
+can go, even while tasks write and commits happen.
 """
 
 from __future__ import annotations
@@ -12,12 +22,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.errors import StateError
+from windrow.state import names
 from windrow.state.manifest import Manifest
-from windrow.state.names import CHUNKS, COMMITS, FLOOR, OUTBOX, ChunkName, commit_name, commit_number
 from windrow.state.store import RESTORE, Store, damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from windrow.state.log import CommitLog
 
 
 #: a listing taken while commits come and go may show a gap, or a manifest just removed: look again
@@ -33,7 +45,9 @@ class History:
     def numbers(self) -> range:
         """The numbers of the commits that are kept."""
         for _ in range(_ATTEMPTS):
-            listed = [number for name in self.store.list(COMMITS) if (number := commit_number(name))]
+            listed = [
+                number for name in self.store.list(names.COMMITS) if (number := names.commit_number(name))
+            ]
             floor = read_floor(self.store)  # after the list: what it removes was noted before
             found = {number for number in listed if number >= floor}
             first = min(found, default=floor)
@@ -45,14 +59,14 @@ class History:
             lost = [number for number in gaps if not self._is_there(number)]
             if not lost:
                 return range(first, last + 1)
-        raise _lost(self.store.place(commit_name(lost[-1])), f"commit {last} is there")
+        raise _lost(self.store.place(names.commit_name(lost[-1])), f"commit {last} is there")
 
     def _is_there(self, number: int) -> bool:
-        return self.store.size(commit_name(number)) is not None
+        return self.store.size(names.commit_name(number)) is not None
 
     def read(self, number: int) -> Manifest:
         """The manifest of one commit."""
-        name = commit_name(number)
+        name = names.commit_name(number)
         place = self.store.place(name)
         try:
             manifest = Manifest.decode(self.store.read(name), place)
@@ -89,11 +103,11 @@ class History:
         that manifests were removed.
         """
         number = last.number if last else 0
-        listed = {**self.store.list(CHUNKS), **self.store.list(OUTBOX)}
+        listed = {**self.store.list(names.CHUNKS), **self.store.list(names.OUTBOX)}
         for name in listed:
-            parsed = ChunkName.parse(name)
+            parsed = names.ChunkName.parse(name)
             if parsed and parsed.commit > number + 1:
-                lost = self.store.place(commit_name(parsed.commit - 1))
+                lost = self.store.place(names.commit_name(parsed.commit - 1))
                 raise _lost(lost, f"{self.store.place(name)} was made after it")
         for name, ref in (last.files if last else {}).items():
             size = listed[name] if name in listed else self.store.size(name)
@@ -115,7 +129,7 @@ def _lost(place: str, evidence: str) -> StateError:
 def read_floor(store: Store) -> int:
     """The oldest commit that is kept, as the last sweep has noted it; 1 if nobody has removed any."""
     try:
-        noted = store.read(FLOOR)
+        noted = store.read(names.FLOOR)
     except StateError as error:
         if error.code != "file-missing":
             raise
@@ -125,4 +139,78 @@ def read_floor(store: Store) -> int:
 
 def write_floor(store: Store, number: int) -> None:
     """Note the oldest commit that is kept, before those below it are removed."""
-    store.put(FLOOR, b"%d" % number)
+    store.put(names.FLOOR, b"%d" % number)
+
+
+#: earlier owners that are remembered, for whoever wonders what happened
+_OWNERS_KEPT = 8
+
+
+@dataclass(frozen=True)
+class RemovedFiles:
+    """What was removed."""
+
+    commits: tuple[int, ...] = ()
+    files: tuple[str, ...] = ()
+    bytes: int = 0
+
+
+def sweep(log: CommitLog, keep: int = 8) -> RemovedFiles:
+    """Keep the last `keep` commits and what readers hold; remove the others, and what only they name."""
+    if keep < 1:
+        raise ValueError("the last commit is always kept")
+    log.check_owner()
+    store = log.store
+    floor = log.leases.raise_floor(log.last.number - keep + 1)
+    commits = _remove_commits(log, floor)
+    orphans = find_orphans(log, floor)
+    store.remove(*orphans)
+    _forget_owners(store, log.owner.epoch)
+    return RemovedFiles(commits, tuple(orphans), sum(orphans.values()))
+
+
+def discard(log: CommitLog) -> None:
+    """Remove what was written for a commit that has failed: nobody is going to name it. Where the manifest is
+    there all the same, it is for the next start to decide, and everything stays."""
+    number, owner = log.last.number + 1, log.owner.epoch
+    if log.is_in_doubt or log.store.size(names.commit_name(number)) is not None:
+        return
+    made = {
+        name: names.ChunkName.parse(name)
+        for folder in (names.CHUNKS, names.OUTBOX)
+        for name in log.store.list(folder)
+    }
+    log.store.remove(*(name for name, m in made.items() if m and (m.commit, m.owner) == (number, owner)))
+
+
+def find_orphans(log: CommitLog, floor: int) -> dict[str, int]:
+    """The files that no commit from `floor` on names, nor can ever name; with their sizes."""
+    found = {**log.store.list(names.CHUNKS), **log.store.list(names.OUTBOX)}
+    candidates = {name: size for name, size in found.items() if _is_past(name, log.owner.epoch, floor)}
+    if not candidates:
+        return {}
+    named = log.named_since(floor)
+    return {name: size for name, size in candidates.items() if name not in named}
+
+
+def _is_past(name: str, owner: int, floor: int) -> bool:
+    """Whether no commit to come can name the file anew. Files of unknown names are nobody's business."""
+    made = names.ChunkName.parse(name)
+    return made is not None and (made.owner < owner or (made.owner == owner and made.commit < floor))
+
+
+def _remove_commits(log: CommitLog, floor: int) -> tuple[int, ...]:
+    """Remove manifests below the floor, which is noted first: who comes later begins to read there."""
+    listed = map(names.commit_number, log.store.list(names.COMMITS))
+    old = tuple(sorted(number for number in listed if number is not None and number < floor))
+    if old:
+        write_floor(log.store, floor)
+    for number in old:
+        log.store.remove(names.commit_name(number))
+    return old
+
+
+def _forget_owners(store: Store, current: int) -> None:
+    epochs = {name: names.owner_epoch(name) for name in store.list(names.OWNERS)}
+    for name in [name for name, epoch in epochs.items() if epoch and epoch <= current - _OWNERS_KEPT]:
+        store.remove(*(name.replace(".json", end) for end in (".released", ".lease", ".json")))

@@ -36,19 +36,10 @@ from threading import Event, RLock, Thread
 from typing import TYPE_CHECKING, Self
 
 from windrow.errors import StateError
+from windrow.state import names as file_names
 from windrow.state.chunk import chunk_missing
 from windrow.state.history import History
 from windrow.state.manifest import Manifest
-from windrow.state.names import (
-    LOCK,
-    OWNERS,
-    ChunkName,
-    commit_name,
-    lease_name,
-    owner_epoch,
-    owner_name,
-    released_name,
-)
 from windrow.state.store import RESTORE, Store, damaged
 
 if TYPE_CHECKING:
@@ -103,16 +94,18 @@ class Owner:
 
 def last_owner(store: Store, known: int = 0) -> Owner | None:
     """The owner with the greatest epoch, if there was ever one; that of epoch `known` is known to be."""
-    epochs = [epoch for name in store.list(OWNERS) if (epoch := owner_epoch(name)) is not None]
+    epochs = [
+        epoch for name in store.list(file_names.OWNERS) if (epoch := file_names.owner_epoch(name)) is not None
+    ]
     last = max([known, *epochs])
-    while store.size(owner_name(last + 1)) is not None:  # a list may be behind
+    while store.size(file_names.owner_name(last + 1)) is not None:  # a list may be behind
         last += 1
     return read_owner(store, last) if last else None
 
 
 def read_owner(store: Store, epoch: int) -> Owner:
     """Who had an epoch."""
-    name = owner_name(epoch)
+    name = file_names.owner_name(epoch)
     try:
         stored = json.loads(store.read(name))
         owner = Owner(**{item.name: stored[item.name] for item in fields(Owner) if item.name != "token"})
@@ -123,24 +116,24 @@ def read_owner(store: Store, epoch: int) -> Owner:
 
 def write_owner(store: Store, owner: Owner) -> None:
     """Take an epoch; FileExistsError if somebody else has just done so."""
-    store.create(owner_name(owner.epoch), json.dumps(asdict(owner)).encode(), "owner")
+    store.create(file_names.owner_name(owner.epoch), json.dumps(asdict(owner)).encode(), "owner")
 
 
 def write_released(store: Store, epoch: int) -> None:
     """Say that the owner of an epoch has ended in order."""
-    store.create(released_name(epoch), b"", "owner")
+    store.create(file_names.released_name(epoch), b"", "owner")
 
 
 def was_released(store: Store, epoch: int) -> bool:
     """Whether the owner of an epoch has ended in order."""
-    return store.size(released_name(epoch)) is not None
+    return store.size(file_names.released_name(epoch)) is not None
 
 
 class Lease:
     """The sign of life of an owner, given until it is released. It carries the number of its last commit."""
 
     def __init__(self, store: Store, owner: Owner, seconds: float) -> None:
-        self._store, self._name = store, lease_name(owner.epoch)
+        self._store, self._name = store, file_names.lease_name(owner.epoch)
         self._pause, self._signs, self._commit = seconds / 3, 0, owner.after
         self._over = Event()
         self._before = _sign(store, owner.epoch - 1)
@@ -173,7 +166,7 @@ class Lease:
 def _sign(store: Store, epoch: int) -> bytes:
     """The last sign of life of the owner of an epoch; nothing if it has not given one yet."""
     try:
-        return store.read(lease_name(epoch))
+        return store.read(file_names.lease_name(epoch))
     except StateError as error:
         if error.code != "file-missing":
             raise
@@ -183,7 +176,7 @@ def _sign(store: Store, epoch: int) -> bytes:
 def lease_is_over(store: Store, owner: Owner, seconds: float) -> bool:
     """Wait until an owner gives a sign of life (False), or has not for as long as its lease lasts (True)."""
     first = _sign(store, owner.epoch)
-    age = store.age(lease_name(owner.epoch) if first else owner_name(owner.epoch))
+    age = store.age(file_names.lease_name(owner.epoch) if first else file_names.owner_name(owner.epoch))
     ends = time.monotonic() + seconds - age
     while (left := ends - time.monotonic()) > 0:
         time.sleep(min(left, seconds / 10))
@@ -338,7 +331,7 @@ class CommitLog:
                 raise self._ended
             self._check(manifest)
             try:
-                self.store.create(commit_name(manifest.number), manifest.encode(), "manifest")
+                self.store.create(file_names.commit_name(manifest.number), manifest.encode(), "manifest")
             except FileExistsError:
                 self._ended = self._overtaken(manifest.number)
                 raise self._ended from None
@@ -418,7 +411,7 @@ class CommitLog:
 
     def _check_name(self, name: str, number: int) -> None:
         """A file the sweep may be about to remove cannot be named: it has another owner, or is too old."""
-        parsed = ChunkName.parse(name)
+        parsed = file_names.ChunkName.parse(name)
         if not parsed or parsed.owner != self.owner.epoch or not self.leases.floor <= parsed.commit <= number:
             raise ValueError(f"{name} was not made for commit {number} of owner {self.owner.epoch}")
 
@@ -432,7 +425,7 @@ class CommitLog:
 
     def _settle(self, number: int, error: BaseException) -> None:
         """After a failed creation: if the manifest is visible nevertheless, only a new start can tell."""
-        place = self.store.place(commit_name(number))
+        place = self.store.place(file_names.commit_name(number))
         doubt = StateError(
             f"{place} may be durable or not",
             code="commit-in-doubt",
@@ -440,7 +433,7 @@ class CommitLog:
         )
         try:
             unknown = isinstance(error, StateError) and error.code == "outcome-unknown"
-            visible = unknown or self.store.size(commit_name(number)) is not None
+            visible = unknown or self.store.size(file_names.commit_name(number)) is not None
         except StateError:
             visible = True
         self._ended = doubt if visible else None
@@ -448,7 +441,7 @@ class CommitLog:
 
 def _lock(store: Store) -> Lock | None:
     try:
-        return store.lock(LOCK)
+        return store.lock(file_names.LOCK)
     except BlockingIOError:
         raise two_owners(str(store), last_owner(store), alive=True) from None
 
@@ -505,7 +498,7 @@ def _fence(store: Store, owner: Owner, lock: Lock | None) -> Manifest:
             raise _commit_lost(store, lock.noted(), "the last owner has made it")
         fence = last.successor(owner=owner.epoch, decisions=last.decisions)
         with suppress(FileExistsError):  # the earlier owner has just made a last commit
-            store.create(commit_name(fence.number), fence.encode(), "manifest")
+            store.create(file_names.commit_name(fence.number), fence.encode(), "manifest")
             return fence
 
 
@@ -518,5 +511,5 @@ def _lost_to(store: Store, owner: Owner) -> StateError:
 
 
 def _commit_lost(store: Store, number: int, evidence: str) -> StateError:
-    place = store.place(commit_name(number))
+    place = store.place(file_names.commit_name(number))
     return StateError(f"{place} is missing, but {evidence}", code="commit-lost", hint=RESTORE)

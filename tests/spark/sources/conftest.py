@@ -10,7 +10,7 @@ import pytest
 from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import parse_type
-from windrow.execution.arrivals import Few
+from windrow.execution.bundle import Few
 from windrow.execution.malformed_rows import MALFORMED
 from windrow.spark.sources.source import Begun, Position, Source
 

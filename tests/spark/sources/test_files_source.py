@@ -14,7 +14,7 @@ import pytest
 from tests.spark.sources.conftest import all_rows
 
 from windrow.errors import DataError, QueryError, SourceError
-from windrow.execution.arrivals import Few
+from windrow.execution.bundle import Few
 from windrow.language.compile import declare_stream
 from windrow.spark.failures import job_failed
 from windrow.spark.sources import open_url

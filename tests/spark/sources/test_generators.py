@@ -15,8 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.patience import PATIENCE
 
-from windrow.spark.sources.generators.generator import MICROS, Disorder, Generator, Settings
-from windrow.spark.sources.generators.registry import GENERATORS, NETWORK, TRAFFIC
+from windrow.spark.sources.generators import (
+    GENERATORS,
+    MICROS,
+    NETWORK,
+    TRAFFIC,
+    Disorder,
+    Generator,
+    Settings,
+)
 
 generators = st.sampled_from(list(GENERATORS.values()))
 some_settings = st.builds(
@@ -139,7 +146,7 @@ def test_sources_follow_zipfs_law() -> None:
 def test_generators_do_without_spark() -> None:
     code = (
         "import sys; from windrow.spark.sources import check_url; check_url('generator:traffic');"
-        "from windrow.spark.sources.generators.registry import GENERATORS; sys.exit('pyspark' in sys.modules)"
+        "from windrow.spark.sources.generators import GENERATORS; sys.exit('pyspark' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=PATIENCE).returncode == 0
 

@@ -28,8 +28,7 @@ from windrow.algebra.types import (
     map_of,
     struct,
 )
-from windrow.spark.sources.fit import holds
-from windrow.spark.sources.spark_types import from_spark, to_spark
+from windrow.spark.sources.fit import from_spark, holds, to_spark
 
 ATOMS = [
     NULL,

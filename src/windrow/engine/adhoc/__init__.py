@@ -1,18 +1,9 @@
 """SELECT by itself: asked now, answered once, over the windows as they are.
 
-present.py      which instant is "now" at a commit
-snapshot.py     a plan over windows, as a plan over the rows that are in them now
-needs.py        which rows of a stream a window needs, and which of them it holds
-columns.py      which columns of them it reads
-ways.py         where these rows can be had, and what that costs
-answers.py      the last answer of a standing query, and whether one is what is asked for
-synopses.py     the synopses that standing queries share, as a commit has them
-fitting.py      whether they have what is asked for
-from_synopses.py  reading them, and the answer from them
-reading.py      sub-window by sub-window, while commits go on
-turns.py        who reads next: higher priorities overtake
-watch.py        limits, and cancelling
-evaluating.py   from rows to the relation, on kernels
-on_spark.py     the same, on Spark, for more rows than one process should hold
-asking.py       all of it, for one SELECT
+select.py         all of it, for one SELECT: whose turn it is, its limits, and how it is stopped
+question.py       a SELECT at a commit: which instant is now, what it needs, the answer on kernels
+snapshot.py       a plan over windows, as a plan over the rows that are in them now
+access_paths.py   where these rows can be had, and what that costs
+from_synopses.py  the answer from the synopses that standing queries share, where they have what is asked for
+on_spark.py       the answer on Spark, for more rows than one process should hold
 """

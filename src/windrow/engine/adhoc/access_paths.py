@@ -1,7 +1,7 @@
 """Where the rows of a stream can be had: the ways there are, and the cheapest of them.
 
 A way is a list of parts, each read by itself: files that never change, or a search. What offers one, or
-refuses, is a function: kept sub-windows, and archives (`windrow.engine.adhoc.from_archives`).
+refuses, is a function: kept sub-windows, and archives (`windrow.engine.adhoc.question`).
 
 Rows that are not there any more, or never were kept: what is kept, and how to keep more.
 """
@@ -34,9 +34,9 @@ from windrow.windows.rows import RowsWindow
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Keep, Stream
     from windrow.algebra.expressions import Expression
-    from windrow.engine.adhoc.needs import Needs
-    from windrow.engine.adhoc.synopsis_fit import NearMiss
-    from windrow.engine.archives.manager import Archiving
+    from windrow.engine.adhoc.from_synopses import NearMiss
+    from windrow.engine.adhoc.snapshot import Needs
+    from windrow.engine.archives import Archiving
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery
     from windrow.state.manifest import ChunkRef, Manifest

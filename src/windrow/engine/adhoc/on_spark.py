@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING
 
 from windrow.algebra.plan import Scan, Window
 from windrow.archive.snapshot import LATEST, IsolationPolicy
-from windrow.engine.adhoc.needs import needs_of
 from windrow.engine.adhoc.question import Answer, Question, Situation
-from windrow.engine.adhoc.snapshot import END, QuestionSnapshot, WindowLeaf
+from windrow.engine.adhoc.snapshot import END, QuestionSnapshot, WindowLeaf, needs_of
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
 from windrow.engine.output.outbox import published_schema
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.language.catalog import StandingQuery
 from windrow.sinks import MemorySink
-from windrow.spark.frames import KeptRange, Staging, own_jobs
+from windrow.spark.failures import KeptRange, Staging, own_jobs
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import parallelism
 from windrow.state.log import CommitLog
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.engine.adhoc.access_paths import SubWindow
-    from windrow.engine.adhoc.limits import SelectWatch, Turns
-    from windrow.spark.frames import DataFrame, SparkSession
+    from windrow.engine.adhoc.select import SelectWatch, Turns
+    from windrow.spark.failures import DataFrame, SparkSession
     from windrow.state.manifest import Manifest
 
 #: with less than this to read, Spark's jobs would take longer than the reading

@@ -4,38 +4,163 @@ It depends on which queries are there. Up to the first rows nothing is kept yet,
 whenever queries came or went, as if all of them had come at once: the common subplans of those that run over
 rows, and the synopses of those that are answered from them. From then on every query keeps what it has; one
 that comes later joins what fits.
+
+Who asks for others: of queries whose answers are among those of one of them, only that one is computed.
+
+Equal queries read its answers whole. Queries that are the same but less often (CS8) follow it: they read what
+is about their own instants. A query that does not answer every window (EVERY, MAX GAP) neither follows nor is
+followed, since what it leaves out others would miss. A query that came late asks for itself as long as there
+are windows that are complete for others and not for it.
+
+What the queries of a script would share: their sharing plan, from text.
+
+>>> plan = explain_sharing('''
+...     CREATE STREAM bids (item BIGINT, price DOUBLE, ts TIMESTAMP) WATTR ts ORDERED FROM 'files:///bids';
+...     CREATE QUERY hour AS SELECT MAX(price) AS top FROM bids [RANGE 1 HOUR SLIDE 1 MINUTE];
+...     CREATE QUERY day AS SELECT MAX(price) AS top FROM bids [RANGE 1 DAY SLIDE 1 HOUR];
+... ''')
+>>> for line in plan.lines("hour"):
+...     print(line)
+shares synopsis p1 with 1 query by SS1
+shares synopsis p2 with 1 query by SS1
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from logging import getLogger
 from typing import TYPE_CHECKING, Any
 
+from windrow.algebra.explain.operators import quantity
 from windrow.algebra.operators import Join
+from windrow.engine.query_start import Basis, begun
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.sharing.common_subplans import admission, general_unit, in_group
-from windrow.engine.sharing.followers import is_exact
 from windrow.engine.sharing.shared_state import Common, SharedRecipes
+from windrow.errors import QueryError
 from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.operator import Operator, Projected, Stateless
 from windrow.kernels.relational.program import Parts, SubplanView
 from windrow.kernels.relational.signed_rows import FOREVER
+from windrow.kernels.shared.shared_state import Follower, WindowRequest
+from windrow.language.binder.bound_statements import RegisterQuery
+from windrow.language.catalog import Catalog, StandingQuery
+from windrow.language.compile import compile_script
 from windrow.optimizer.common_subplans import subplan_of
-from windrow.physical.sharing import Shared, Sharing
+from windrow.physical import plan_query
+from windrow.physical.planner import Shared, Sharing
 from windrow.physical.units import GeneralUnit
+from windrow.sharing.planner import share
+from windrow.sharing.rules import SharingPlan
+from windrow.spark.sources import infer_columns
 from windrow.state.names import DRIVER
-from windrow.windows.domain import INFINITY
+from windrow.windows.domain import INFINITY, Domain
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
+    from windrow.algebra.plan import Emit
     from windrow.engine.epoch import Between
     from windrow.execution.bundle import Bundle
     from windrow.execution.relational import Host
+    from windrow.execution.reports import Closed
+    from windrow.execution.shared import SharedWork
+    from windrow.optimizer.flows import Statistics
     from windrow.physical import PhysicalPlan
+    from windrow.windows.domain import Instant
     from windrow.windows.spec import SlideGrid
+
+
+@dataclass
+class Led:
+    """The queries that ask, and those who read what others ask for."""
+
+    askers: list[WindowRequest] = field(default_factory=list)
+    #: of each query that equal ones read, these
+    readers: dict[str, list[str]] = field(default_factory=dict)
+
+    def leader_of(self, query: str) -> str | None:
+        """The query whose answers another one reads; None if it asks by itself."""
+        for asker in self.askers:
+            followers = (follower.query for follower in asker.followers)
+            if query in self.readers.get(asker.query, ()) or query in followers:
+                return asker.query
+        return None
+
+
+def led(
+    records: Iterable[QueryRecord], asking: Callable[[str], tuple[WindowRequest, Hashable]], answered: Instant
+) -> Led:
+    """Who asks; `asking` tells what a query asks for, and what is the same for those that differ only in when
+    they do. Windows that end after `answered` are still to come."""
+    found = Led()
+    leaders: dict[Hashable, list[WindowRequest]] = {}
+    for record, asker, same in sorted(_known(records, asking, answered), key=lambda known: _order(known[1])):
+        alike = leaders.setdefault(_alike(record, same), [])
+        leader = next((place for place, each in enumerate(alike) if _leads(each, asker)), None)
+        if leader is None:
+            alike.append(asker)
+        elif _is_equal(alike[leader], asker):
+            found.readers.setdefault(alike[leader].query, []).append(record.id)
+        else:
+            more = (*alike[leader].followers, _follower(asker))
+            alike[leader] = replace(alike[leader], followers=more)
+    found.askers = [asker for alike in leaders.values() for asker in alike]
+    return found
+
+
+def failed_leaders(shared: Iterable[SharedWork], reports: Iterable[Closed]) -> set[str]:
+    """The queries with followers that cannot be answered: what is wrong may be in windows of theirs alone."""
+    failed = {name for report in reports for name in report.faults}
+    return {asker.query for work in shared for asker in work.turn.askers if asker.followers} & failed
+
+
+def is_exact(record: QueryRecord) -> bool:
+    """Whether a query answers every window that ends."""
+    return record.query.every is None and record.query.max_gap is None
+
+
+def _known(
+    records: Iterable[QueryRecord], asking: Callable[[str], tuple[WindowRequest, Hashable]], answered: Instant
+) -> Iterable[tuple[QueryRecord, WindowRequest, Hashable]]:
+    for record in records:
+        asker, same = asking(record.id)
+        begin, newest = record.complete_from, record.query.every is not None
+        is_past = begin is not None and answered - asker.range >= begin
+        yield record, replace(asker, complete_from=None if is_past else begin, newest=newest), same
+
+
+def _alike(record: QueryRecord, same: Hashable) -> Hashable:
+    """The queries that may be one: of those that leave windows out, only equal ones that do it together."""
+    if is_exact(record):
+        return same
+    if record.query.max_gap is not None:
+        return "alone", record.id
+    return "together", record.bundle.fingerprint, record.complete_from
+
+
+def _order(asker: WindowRequest) -> tuple[int, bool, int]:
+    """The most frequent first, then those that begin first."""
+    return asker.slide, asker.complete_from is not None, asker.complete_from or 0
+
+
+def _leads(leader: WindowRequest, other: WindowRequest) -> bool:
+    aligned = other.slide % leader.slide == 0 and (other.origin - leader.origin) % leader.slide == 0
+    if leader.complete_from is None or other.complete_from is None:
+        return aligned and leader.complete_from is None
+    return aligned and leader.complete_from <= other.complete_from
+
+
+def _is_equal(leader: WindowRequest, other: WindowRequest) -> bool:
+    return leader.slide == other.slide and leader.complete_from == other.complete_from
+
+
+def _follower(asker: WindowRequest) -> Follower:
+    begin = None if asker.complete_from is None else asker.complete_from + asker.range
+    return Follower(asker.query, asker.slide, asker.origin, begin)
+
 
 _log = getLogger("windrow.engine")
 
@@ -364,3 +489,77 @@ def _aggregated(bundle: Bundle) -> _Aggregated | None:
         return None
     keys = tuple(key for _, key in reader.measures.plan.keys)
     return _Aggregated(dict(query_group.parts)[part], keys, query_group.view)
+
+
+def explain_sharing(script: str, catalog: Catalog | None = None) -> SharingPlan:
+    """What the standing queries of a script can share, as if all were there at once."""
+    bound = compile_script(script, Catalog(inference=infer_columns) if catalog is None else catalog)
+    return shared({each.query.name: each.query.plan for each in bound if isinstance(each, RegisterQuery)})
+
+
+def shared(queries: Mapping[str, Emit]) -> SharingPlan:
+    """The sharing plan of queries in the form in which they run."""
+    return share({name: _runnable(emit) for name, emit in queries.items()})
+
+
+def together(
+    queries: Sequence[StandingQuery], statistics: Statistics | None = None
+) -> dict[str, PhysicalPlan]:
+    """The plan of each query of a script, as it runs if all come at once; none of a SELECT by itself."""
+    if not queries[0].name:
+        return {}
+    return arranged(record for query in queries if (record := _beginning(query, statistics)) is not None)
+
+
+def _beginning(query: StandingQuery, statistics: Statistics | None) -> QueryRecord | None:
+    """A query as it would be when it begins; None if no kernel runs it."""
+    try:
+        return begun(query, 0, basis=Basis(statistics=statistics))
+    except QueryError:
+        return None
+
+
+def with_sharing(
+    runs: Sequence[str], record: QueryRecord, leader: QueryRecord | None, period: int | None
+) -> list[str]:
+    """How a running query is computed: whose answers it reads, and how often it is refreshed, too;
+    `period` is the scheduler's choice."""
+    read = "" if leader is None else f"reads the answers of query `{leader.query.name}` at its own instants"
+    shared = [f"share   {read}, by CS8"] if read else []
+    return [*runs, *shared, *_begins(record), *_refreshes(record, period)]
+
+
+def _begins(record: QueryRecord) -> list[str]:
+    """From when on a query is complete that came after the first rows."""
+    begin, unit = record.complete_from, record.bundle.unit
+    if begin is None:
+        return []
+    if isinstance(unit, GeneralUnit) and unit.memory is not None:
+        return [
+            f"begin   its answers are complete, and given, from {_moment(record, begin + unit.memory)} on"
+        ]
+    return [f"begin   it answers windows that begin at {_moment(record, begin)} or later"]
+
+
+def _moment(record: QueryRecord, instant: int) -> str:
+    """An instant of a query's windows, for people."""
+    if record.query.plan.leaves[0].domain is not Domain.TIME:
+        return str(instant)
+    return str(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)).removesuffix("+00:00")
+
+
+def _refreshes(record: QueryRecord, period: int | None) -> list[str]:
+    """How often a query is refreshed, if it is not answered for every window."""
+    asked = record.query.every
+    if asked is None:
+        return []
+    domain = record.query.plan.leaves[0].domain
+    more = "" if period is None or period >= asked else f", {quantity(period, domain)} being cheaper"
+    return [f"refresh every {quantity(asked, domain)}{more}, about the newest window"]
+
+
+def _runnable(emit: Emit) -> Emit:
+    try:
+        return plan_query(emit).emit
+    except QueryError:
+        return emit

@@ -23,7 +23,7 @@ from windrow.kernels.aggregates.value_tables import Cells, OrderedRows
 from windrow.kernels.shared.shared_state import Entry, PaneGrid, SharedState, WindowRequest
 from windrow.kernels.shared.value_counts import ValueCounter
 from windrow.physical.identity import changed
-from windrow.physical.operators import SHARED
+from windrow.physical.planner import SHARED
 from windrow.physical.units import SlidingUnit
 from windrow.sharing.planner import Planner, recipe, relevant_of
 from windrow.sharing.predicates import Predicate, Relevant, predicate_of, read, written

@@ -48,15 +48,8 @@ import polars as pl
 from windrow.algebra.aggregates import Definition
 from windrow.algebra.aggregates.plain_values import decoded, encoded
 from windrow.algebra.types import DataType, Kind
+from windrow.kernels.columnar import columns as columnar
 from windrow.kernels.columnar import decimals
-from windrow.kernels.columnar.columns import (
-    Codes,
-    by_order,
-    by_value,
-    row_order,
-    values_of,
-    without_negative_zero,
-)
 from windrow.kernels.columnar.combiners import (
     FLOAT_TOTAL,
     GREATEST,
@@ -233,7 +226,7 @@ class SelectedPartial(Partial):
         return TOTAL, GREATEST if self.greatest else LEAST
 
     @abstractmethod
-    def codes(self, frame: pl.DataFrame) -> Codes:
+    def codes(self, frame: pl.DataFrame) -> columnar.Codes:
         """Numbers in the order of the states."""
 
     def encode(self, frame: pl.DataFrame) -> tuple[list[Lanes], Decoder]:
@@ -255,8 +248,8 @@ class Extreme(SelectedPartial):
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
         return [rows.counted.cast(pl.Int64).alias(self._name(0)), rows.args[0].alias(self._name(1))]
 
-    def codes(self, frame: pl.DataFrame) -> Codes:
-        return by_value(frame[self._name(1)])
+    def codes(self, frame: pl.DataFrame) -> columnar.Codes:
+        return columnar.by_value(frame[self._name(1)])
 
 
 @dataclass(frozen=True)
@@ -264,12 +257,14 @@ class Edge(SelectedPartial):
     """The value of the first or the last row, NULL included. Column 1 is the value, then comes the order."""
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
-        order = [row_order(column).alias(self._name(2 + place)) for place, column in enumerate(rows.order)]
+        order = [
+            columnar.row_order(column).alias(self._name(2 + place)) for place, column in enumerate(rows.order)
+        ]
         return [rows.chosen.cast(pl.Int64).alias(self._name(0)), rows.args[0].alias(self._name(1)), *order]
 
-    def codes(self, frame: pl.DataFrame) -> Codes:
+    def codes(self, frame: pl.DataFrame) -> columnar.Codes:
         columns = [name for name in frame.columns if name.startswith(f"{self.label}.")]
-        return by_order(frame.select(columns[1:]), columns[2:])
+        return columnar.by_order(frame.select(columns[1:]), columns[2:])
 
 
 @dataclass(frozen=True)
@@ -315,14 +310,14 @@ class Chosen(SelectedPartial):
         value, by = rows.args
         counted = rows.chosen & by.is_not_null()
         order = [
-            row_order(without_negative_zero(column)).alias(self._name(place))
+            columnar.row_order(columnar.without_negative_zero(column)).alias(self._name(place))
             for place, column in ((2, by), (3, value))
         ]
         return [counted.cast(pl.Int64).alias(self._name(0)), value.alias(self._name(1)), *order]
 
-    def codes(self, frame: pl.DataFrame) -> Codes:
+    def codes(self, frame: pl.DataFrame) -> columnar.Codes:
         columns = [self._name(place) for place in (1, 2, 3)]
-        return by_order(frame.select(columns), columns[1:])
+        return columnar.by_order(frame.select(columns), columns[1:])
 
 
 @dataclass(frozen=True)
@@ -444,7 +439,7 @@ class UserState(Partial):
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
         chosen = rows.chosen.to_numpy()
-        columns = [values_of(arg, kind) for arg, kind in zip(rows.args, self.kinds, strict=True)]
+        columns = [columnar.values_of(arg, kind) for arg, kind in zip(rows.args, self.kinds, strict=True)]
         states = np.full(len(chosen), _NOTHING, dtype=object)
         for place, args in enumerate(zip(*columns, strict=True)):
             if chosen[place]:

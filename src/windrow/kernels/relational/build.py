@@ -16,20 +16,12 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail
+from windrow.kernels.relational import emission
 from windrow.kernels.relational.aggregate.by_expiry import ByEnd, Candidates
 from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.aggregate.row_panes import Binned, RowPanes
 from windrow.kernels.relational.aggregate.totals import grouped
 from windrow.kernels.relational.distinct import distinct
-from windrow.kernels.relational.emission import (
-    ByCount,
-    Changes,
-    Emission,
-    HeldRows,
-    Reports,
-    Restored,
-    Snapshots,
-)
 from windrow.kernels.relational.expiry_layouts import Choice, Evaluation, Strategy, Tables
 from windrow.kernels.relational.expiry_layouts import Counted as Counting
 from windrow.kernels.relational.internal.build import OutlivingBuilder
@@ -134,24 +126,26 @@ class Builder:
 
     # The root.
 
-    def root(self) -> Emission:
+    def root(self) -> emission.Emission:
         """The whole query."""
         root = self._root()
         root.needs_last_end = self.needs_last_end
         return root
 
-    def _root(self) -> Emission:
+    def _root(self) -> emission.Emission:
         emit, word = self.emit, self.emit.meaning
         below = self._staying() if self.internal and not self.restores else self.of(emit.input)
         if self.restores:
-            return Restored(emit, ByCount(below, self.choice.buckets) if emit.restores_by_value else below)
+            return emission.Restored(
+                emit, emission.ByCount(below, self.choice.buckets) if emit.restores_by_value else below
+            )
         if self.reported:
-            return Reports(emit, below)
+            return emission.Reports(emit, below)
         places = self._places()
         if word is StreamWord.RSTREAM:
-            return Snapshots(emit, below, places, self.choice.layout(below))
+            return emission.Snapshots(emit, below, places, self.choice.layout(below))
         word = StreamWord.AUTO if word.restores else word
-        return Changes(emit, word, below, places, self.choice.ending(below))
+        return emission.Changes(emit, word, below, places, self.choice.ending(below))
 
     def _places(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -345,7 +339,7 @@ class Builder:
         if not ahead:
             return joined
         self.choice.label(joined, plan.label)
-        return HeldRows(joined)
+        return emission.HeldRows(joined)
 
     def _tells(self, plan: Plan) -> bool:
         return id(plan) in self.telling and not self.by_source

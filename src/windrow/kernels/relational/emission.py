@@ -52,17 +52,8 @@ import polars as pl
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.kernels.columnar.columns import picked, to_frame
+from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.expiry_layouts import (
-    Calendar,
-    Chunks,
-    Evaluation,
-    ExpiryLayout,
-    Hashed,
-    Options,
-    chunks_of,
-    frame_of,
-)
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N, together
 from windrow.kernels.state import Chunk, State
@@ -82,13 +73,13 @@ ROW = "#any"
 KEPT: Columns = {ROW: pl.Int8(), VE: pl.Int64(), N: pl.Int64()}
 
 
-def occupation(chunks: Chunks, step: Step) -> tuple[Chunks, Test]:
+def occupation(chunks: layouts.Chunks, step: Step) -> tuple[layouts.Chunks, Test]:
     """What to keep, and a test: has any window rows at an instant, or just lost or got some?"""
     pieces: Columns = dict(KEPT) | {VS: pl.Int64()}
     new = signed.together(
         [frame.with_columns(pl.lit(1, pl.Int8).alias(ROW)) for frame in step.entered], pieces
     )
-    old = frame_of(chunks, KEPT).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+    old = layouts.frame_of(chunks, KEPT).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
     everything = signed.together([old, new], pieces)
     runs = signed.positive(everything).sort(VS)
     begins, ends = runs[VS].to_numpy(), runs[VE].to_numpy()
@@ -99,7 +90,7 @@ def occupation(chunks: Chunks, step: Step) -> tuple[Chunks, Test]:
         inside = (run >= 0) & (at < ends[run]) if len(ends) else np.zeros(len(at), dtype=bool)
         return np.asarray(inside | np.isin(at, turns))
 
-    kept = Hashed().add(Hashed().forget(chunks, step.slice.floor), new.select(list(KEPT)))
+    kept = layouts.Hashed().add(layouts.Hashed().forget(chunks, step.slice.floor), new.select(list(KEPT)))
     return kept, occupied
 
 
@@ -208,11 +199,11 @@ class Changes(Emission):
         word: StreamWord,
         below: Operator,
         places: dict[str, str] | None = None,
-        layout: ExpiryLayout | None = None,
+        layout: layouts.ExpiryLayout | None = None,
     ) -> None:
         super().__init__(emit, below, places)
         self.word = word
-        self.layout = layout or Calendar()
+        self.layout = layout or layouts.Calendar()
         self.ending: Columns = dict(self.values) | {VE: pl.Int64(), N: pl.Int64()}
         self.moved: Columns = dict(self.values) | {AT: pl.Int64(), N: pl.Int64()}
 
@@ -220,7 +211,7 @@ class Changes(Emission):
         ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
         later = self.layout.add(state.of(ENDS), ending)
         over, later = self.layout.due(later, step.slice.stop, self.ending)
-        waiting = frame_of(state.of(WAITING), self.moved)
+        waiting = layouts.frame_of(state.of(WAITING), self.moved)
         began = new.select(*self.values, pl.col(VS).alias(AT), N)
         ended = over.select(*self.values, pl.col(VE).alias(AT), -pl.col(N))
         moves = signed.together([began, ended, waiting], self.moved)
@@ -233,7 +224,7 @@ class Changes(Emission):
         if self.emit.is_periodic and step.slice.ended:
             stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
         due = pl.Series(moves[AT].to_numpy() < stop)
-        chunks = {ENDS: later, WAITING: chunks_of(moves.filter(~due))}
+        chunks = {ENDS: later, WAITING: layouts.chunks_of(moves.filter(~due))}
         return State(chunks), self._told(moves.filter(due))
 
     def _reported(self, at: Ints, step: Step) -> Ints:
@@ -262,12 +253,12 @@ class Snapshots(Emission):
         emit: Emit,
         below: Operator,
         places: dict[str, str] | None = None,
-        layout: ExpiryLayout | None = None,
+        layout: layouts.ExpiryLayout | None = None,
     ) -> None:
         super().__init__(emit, below, places)
         #: what is there has begun; where sources have clocks of their own, not for those that are behind
         self.alive: Columns = {n: d for n, d in self.pieces.items() if n != VS or self.places}
-        self.layout = layout or Hashed()
+        self.layout = layout or layouts.Hashed()
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         found = signed.blank(self.columns)
@@ -283,7 +274,7 @@ class Snapshots(Emission):
         return State(after), found
 
     def _old(self, state: State) -> pl.DataFrame:
-        old = frame_of(state.of(ROWS), self.alive)
+        old = layouts.frame_of(state.of(ROWS), self.alive)
         return old if VS in self.alive else old.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
 
     def _is_silent(self, step: Step) -> bool:
@@ -388,7 +379,7 @@ class ByCount(Operator):
         self.inputs = (below,)
         values = {n: d for n, d in below.columns.items() if not n.startswith("#")}
         self.values = list(values)
-        self.calendar = Calendar(buckets)
+        self.calendar = layouts.Calendar(buckets)
         self.ending: Columns = dict(values) | {VE: pl.Int64(), N: pl.Int64()}
         self.moves: Columns = dict(values) | {VS: pl.Int64(), N: pl.Int64()}
         self.columns = dict(values) | dict(SIGNED)
@@ -416,14 +407,14 @@ class Restored(Emission):
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         fresh = signed.consolidated(new).with_columns(pl.col(VE).alias(END))
-        open_ = frame_of(state.of(RESULTS), self.results)
+        open_ = layouts.frame_of(state.of(RESULTS), self.results)
         rows = ended(signed.together([open_, fresh], self.results), list(self.values))
         row, at = self._refreshes(rows, step)
         found = picked(rows, row)
         grid: Any = self.grids[0]
         over = (rows[END].to_numpy() <= step.slice.now) & (grid.nexts(rows[VS].to_numpy()) <= step.slice.now)
         answers = self.copies(found, np.ones(found.height, dtype=np.int64), at, ["+"] * found.height)
-        return State({RESULTS: chunks_of(rows.filter(pl.Series(~over)))}), answers
+        return State({RESULTS: layouts.chunks_of(rows.filter(pl.Series(~over)))}), answers
 
     def _refreshes(self, rows: pl.DataFrame, step: Step) -> tuple[Any, Any]:
         """(row, E) for each refresh E of the step that reports the row."""
@@ -493,20 +484,20 @@ class HeldRows(Operator):
             if chunk.first >= stop:
                 kept.append(chunk)
                 continue
-            frame = frame_of([chunk], self.columns)
+            frame = layouts.frame_of([chunk], self.columns)
             found.append(frame.filter(begun))
             kept += _by_beginning(frame.filter(~begun))
         if len(kept) >= MOST_CHUNKS:
-            kept = list(_by_beginning(frame_of(kept, self.columns)))
+            kept = list(_by_beginning(layouts.frame_of(kept, self.columns)))
         kept += _by_beginning(inputs[0].filter(~begun))
         return State({HELD: tuple(kept)}), together(found, self.columns)
 
 
-def _by_beginning(frame: pl.DataFrame) -> Chunks:
+def _by_beginning(frame: pl.DataFrame) -> layouts.Chunks:
     """One chunk that knows when the first of its rows begins."""
     return tuple(
         Chunk(int(frame[VS].min()), int(frame[VS].max()), chunk.table)  # type: ignore[arg-type]
-        for chunk in chunks_of(frame)
+        for chunk in layouts.chunks_of(frame)
     )
 
 
@@ -514,9 +505,9 @@ def _by_beginning(frame: pl.DataFrame) -> Chunks:
 RAN = "ran"
 
 
-def why_not_lazy(emit: Emit, options: Options, sources: Mapping[str, Sequence[str]]) -> str | None:
+def why_not_lazy(emit: Emit, options: layouts.Options, sources: Mapping[str, Sequence[str]]) -> str | None:
     """Why a query is evaluated step by step; None if it waits for its reports."""
-    if options.evaluation is Evaluation.EAGER:
+    if options.evaluation is layouts.Evaluation.EAGER:
         return "as asked for"
     if not emit.is_periodic:
         return "every instant is answered"

@@ -43,17 +43,8 @@ from windrow.kernels.relational.aggregate.totals import Running
 from windrow.kernels.relational.distinct import CountingDelta, DeltaStar, Presence
 from windrow.kernels.relational.emission import ByCount, Changes, HeldRows, Reports, Restored, Snapshots
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
+from windrow.kernels.relational.internal import operators as internal
 from windrow.kernels.relational.internal.build import Outliving
-from windrow.kernels.relational.internal.operators import (
-    Branch,
-    Copies,
-    Recomputed,
-    Stamped,
-    Staying,
-    Unmatched,
-    Valued,
-    Witnessed,
-)
 from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns
 from windrow.kernels.relational.join.multiway import Catalogued, Joined
 from windrow.kernels.relational.join.partners import ENDS_TOLD
@@ -62,34 +53,27 @@ from windrow.kernels.relational.operator import Filtered, Operator, Projected, S
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.ranks import Framed, Limited, Ranked
 from windrow.kernels.relational.tables import LookedUp, TablePieces
+from windrow.kernels.relational.windows import leaf
 from windrow.kernels.relational.windows.extents import Extents, ReportedRows, ReportedSessions, Sessions
-from windrow.kernels.relational.windows.leaf import (
-    Identified,
-    Intervals,
-    NegativeRows,
-    NestedRows,
-    NumberedRows,
-    Scanned,
-)
 from windrow.kernels.relational.windows.rows import ByTuple, Numbering, RowsNumbering
 from windrow.windows.patterns import Pattern
 
 OPERATORS: dict[type[Operator], str] = {
-    Scanned: "rows-of-stream.1",
-    NestedRows: "rows-of-query.1",
+    leaf.Scanned: "rows-of-stream.1",
+    leaf.NestedRows: "rows-of-query.1",
     Filtered: "filter.1",
     Projected: "project.1",
     United: "union.1",
     Unnested: "unnest.1",
-    Intervals: "interval-window.1",
+    leaf.Intervals: "interval-window.1",
     RowsNumbering: "row-window.1",
     ReportedRows: "row-extents.1",
     ByTuple: "tuple-window.1",
     Sessions: "session-window.1",
     ReportedSessions: "session-extents.1",
-    NumberedRows: "numbered-rows.1",
-    Identified: "identified-rows.1",
-    NegativeRows: "negative-rows.1",
+    leaf.NumberedRows: "numbered-rows.1",
+    leaf.Identified: "identified-rows.1",
+    leaf.NegativeRows: "negative-rows.1",
     Extents: "extents.1",
     Joined: "join.1",
     Catalogued: "join-catalogues.1",
@@ -113,14 +97,14 @@ OPERATORS: dict[type[Operator], str] = {
     Limited: "limit.1",
     Ranked: "rank.1",
     Framed: "frames.1",
-    Staying: "staying-results.1",
+    internal.Staying: "staying-results.1",
     Outliving: "outliving.1",
-    Witnessed: "outliving-witnessed.1",
-    Unmatched: "outliving-unmatched.1",
-    Valued: "outliving-valued.1",
-    Branch: "outliving-branch.1",
-    Stamped: "outliving-stamped.1",
-    Copies: "outliving-copies.1",
+    internal.Witnessed: "outliving-witnessed.1",
+    internal.Unmatched: "outliving-unmatched.1",
+    internal.Valued: "outliving-valued.1",
+    internal.Branch: "outliving-branch.1",
+    internal.Stamped: "outliving-stamped.1",
+    internal.Copies: "outliving-copies.1",
     WindowRuns: "runs-of-window.1",
     TableRuns: "runs-of-table.1",
     ValueRuns: "runs-of-values.1",
@@ -277,7 +261,7 @@ class OperatorReading:
     # Windows.
 
     @of.register
-    def _(self, operator: Intervals) -> Implementation:
+    def _(self, operator: leaf.Intervals) -> Implementation:
         if operator.ahead:
             return Implementation("intervals", "rows are passed on when they come, before they begin")
         return Implementation("intervals", "known when a row comes; those that begin later wait")
@@ -297,11 +281,11 @@ class OperatorReading:
         return Implementation("chains of rows", "a session ends when no row has come for the gap")
 
     @of.register
-    def _(self, operator: Identified) -> Implementation:
+    def _(self, operator: leaf.Identified) -> Implementation:
         return self.of(operator.leaf)
 
     @of.register
-    def _(self, operator: NegativeRows) -> Implementation:
+    def _(self, operator: leaf.NegativeRows) -> Implementation:
         kept = layout_text(operator.layout)
         return Implementation("negative rows", f"every row that leaves tells so; the window in {kept}")
 
@@ -431,7 +415,7 @@ class OperatorReading:
         )
 
     @of.register
-    def _(self, operator: Recomputed) -> Implementation:
+    def _(self, operator: internal.Recomputed) -> Implementation:
         return Implementation("computed again", "from the rows that are kept below")
 
     @of.register
@@ -465,17 +449,17 @@ def _(operator: Snapshots) -> str:
 
 
 @kept_by.register
-def _(operator: Intervals) -> str:
+def _(operator: leaf.Intervals) -> str:
     return "" if operator.ahead else "rows that begin later"
 
 
 @kept_by.register
-def _(operator: NegativeRows) -> str:
+def _(operator: leaf.NegativeRows) -> str:
     return f"the window, {_in(operator.layout)}"
 
 
 @kept_by.register
-def _(operator: Identified) -> str:
+def _(operator: leaf.Identified) -> str:
     return kept_by(operator.leaf)
 
 
@@ -549,10 +533,10 @@ for _kind, _state in {
     Difference: "the rows of both sides, counted by value",
     Limited: "all rows below",
     Ranked: "all rows below",
-    Staying: "results that outlive their rows",
+    internal.Staying: "results that outlive their rows",
     Outliving: "the rows below, whole",
     Runs: "the rows below, whole",
-    Recomputed: "results until they end",
+    internal.Recomputed: "results until they end",
     TablePieces: "the changes of the table that rows may still ask for",
     LookedUp: "the changes of the table that rows may still ask for",
 }.items():

@@ -56,26 +56,11 @@ import polars as pl
 
 from windrow.algebra.expressions import ColumnRef, Expression
 from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.distinct import distinct, found_in
-from windrow.kernels.relational.expiry_layouts import (
-    Calendar,
-    Choice,
-    Chunks,
-    Hashed,
-    Negation,
-    Tables,
-    frame_of,
-)
+from windrow.kernels.relational.join import partners
 from windrow.kernels.relational.join.multiway import Expiry, Joined
-from windrow.kernels.relational.join.partners import (
-    Condition,
-    keyed,
-    last_of,
-    meet,
-    still_there,
-    with_negative_rows,
-)
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, START, TS, VE, VS, Columns, N, negated
 from windrow.kernels.relational.windows.leaf import NegativeRows
@@ -102,22 +87,22 @@ class Retractions:
     """Which form is used, as far as it can be chosen: only if every row below carries its expiry."""
 
     possible: bool
-    forced: Negation | None = None
-    first: Negation = Negation.CALENDAR
+    forced: layouts.Negation | None = None
+    first: layouts.Negation = layouts.Negation.CALENDAR
     #: above this share of early results every expiry is told, below that one no longer
     tell: float = 0.5
     tell_no_more: float = 0.3
 
-    def form(self, meta: Mapping[str, int]) -> Negation:
+    def form(self, meta: Mapping[str, int]) -> layouts.Negation:
         """The form in this step.
 
         >>> [Retractions(known).form({TOLD: 0}).value for known in (True, False)]
         ['calendar', 'negative rows']
         """
         if not self.possible:
-            return Negation.NEGATIVE
-        told = meta.get(TOLD, int(self.first is Negation.NEGATIVE))
-        return self.forced or (Negation.NEGATIVE if told else Negation.CALENDAR)
+            return layouts.Negation.NEGATIVE
+        told = meta.get(TOLD, int(self.first is layouts.Negation.NEGATIVE))
+        return self.forced or (layouts.Negation.NEGATIVE if told else layouts.Negation.CALENDAR)
 
     def after(self, meta: Mapping[str, int], early: int, on_time: int) -> dict[str, int]:
         """What is remembered of a step in which so many results left early, and so many on time.
@@ -132,7 +117,7 @@ class Retractions:
         if not self.possible:
             return {}
         early, on_time = meta.get(EARLY, 0) + early, max(0, meta.get(ON_TIME, 0) + on_time)
-        told = self.form(meta) is Negation.NEGATIVE
+        told = self.form(meta) is layouts.Negation.NEGATIVE
         total = early + on_time
         if total >= FEWEST:
             told = early > (self.tell_no_more if told else self.tell) * total
@@ -151,8 +136,8 @@ class Retractions:
 
 
 _WORDS = {
-    Negation.CALENDAR: "calendar, early ones by negative rows",
-    Negation.NEGATIVE: "negative rows",
+    layouts.Negation.CALENDAR: "calendar, early ones by negative rows",
+    layouts.Negation.NEGATIVE: "negative rows",
 }
 
 
@@ -172,14 +157,14 @@ class Keys(Stateless):
     def __init__(self, below: Operator, expressions: Sequence[Expression]) -> None:
         self.inputs = (below,)
         self.expressions = tuple(expressions)
-        probe = keyed(signed.blank(below.columns), expressions)
+        probe = partners.keyed(signed.blank(below.columns), expressions)
         self.keys = [f"#key{i}" for i in range(len(self.expressions))]
         keys = {name: probe[name].dtype for name in self.keys}
         self.columns = keys | {ONE: pl.Int8()} | dict(SIGNED)
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         constants = pl.lit(1, pl.Int8).alias(ONE), pl.lit(-FOREVER, pl.Int64).alias(TS)
-        return keyed(inputs[0], self.expressions).with_columns(constants).select(list(self.columns))
+        return partners.keyed(inputs[0], self.expressions).with_columns(constants).select(list(self.columns))
 
 
 class Semijoin(Operator):
@@ -192,7 +177,7 @@ class Semijoin(Operator):
         left: Operator,
         present: Operator,
         keys: Sequence[Expression],
-        choice: Choice,
+        choice: layouts.Choice,
         *,
         nulls: bool,
         negated: bool,
@@ -205,22 +190,27 @@ class Semijoin(Operator):
         self.keys = tuple(keys)
         self.nulls = nulls
         self.layouts = [choice.layout(left), choice.layout(present)]
-        self.loops = choice.options.tables is Tables.LOOPS
+        self.loops = choice.options.tables is layouts.Tables.LOOPS
         self.expiry = Expiry(choice.options.expire_every)
         self.columns = left.columns
         self.sides: list[Columns] = [{n: d for n, d in p.columns.items() if n != VS} for p in self.inputs]
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         left, right = inputs
-        old_left, old_right = (_begun(frame_of(state.of(str(i)), side)) for i, side in enumerate(self.sides))
+        old_left, old_right = (
+            _begun(layouts.frame_of(state.of(str(i)), side)) for i, side in enumerate(self.sides)
+        )
         if self.tells:
-            left, old_left = with_negative_rows(old_left, left, step.slice), still_there(old_left, step.slice)
+            left, old_left = (
+                partners.with_negative_rows(old_left, left, step.slice),
+                partners.still_there(old_left, step.slice),
+            )
         everything = signed.together([old_right, right], self.inputs[1].columns)
         met = [self._met(left, everything), self._met(old_left.select(list(self.columns)), right)]
         found = signed.together(met, self.columns)
         if self.negated:
             found = signed.consolidated(signed.together([left, negated(found)], self.columns))
-        chunks, floor = {}, last_of(step.slice, told=True)
+        chunks, floor = {}, partners.last_of(step.slice, told=True)
         for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
             new = inputs[i].select(list(side)).filter(pl.col(VE) > floor)
             kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)
@@ -233,7 +223,9 @@ class Semijoin(Operator):
             return signed.blank(dict(self.columns) | {BORN: pl.Int64()})
         left = left.with_columns(pl.col(VS).alias(BORN))
         names = [f"#key{i}" for i in range(len(self.keys))]
-        pairs = meet(keyed(left, self.keys), right, names, nulls=self.nulls, loops=self.loops)
+        pairs = partners.meet(
+            partners.keyed(left, self.keys), right, names, nulls=self.nulls, loops=self.loops
+        )
         return pairs.select(*self.columns, BORN)
 
 
@@ -257,7 +249,7 @@ class Matched(Operator):
         plan: Exists,
         left: Operator,
         right: Operator,
-        choice: Choice,
+        choice: layouts.Choice,
         *,
         uniting: bool,
         lapses: bool,
@@ -268,7 +260,7 @@ class Matched(Operator):
         self.columns = left.columns
         self.negated = plan.negated
         names = [plan.left.schema.names, plan.right.schema.names]
-        condition = Condition(plan.predicate, names)
+        condition = partners.Condition(plan.predicate, names)
         if condition.is_equality:
             self.asked: tuple[Operator, Operator] | None = None
             theirs = [equality.side(1) for equality in condition.equalities]
@@ -305,9 +297,11 @@ class Matched(Operator):
         self.condition = condition
         expires = all(choice.known(side) for side in self.inputs) and not self.tells
         known = plan.negated and expires and not uniting
-        self.retractions = Retractions(known, choice.options.negation, Negation.CALENDAR, TELL, TELL_NO_MORE)
-        self.told = NegativeRows(left, Hashed())
-        if known and choice.options.negation is not Negation.NEGATIVE:
+        self.retractions = Retractions(
+            known, choice.options.negation, layouts.Negation.CALENDAR, TELL, TELL_NO_MORE
+        )
+        self.told = NegativeRows(left, layouts.Hashed())
+        if known and choice.options.negation is not layouts.Negation.NEGATIVE:
             choice.mixed.add(id(self))
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
@@ -332,7 +326,7 @@ class Matched(Operator):
         self, state: State, found: pl.DataFrame, step: Step, early: int, on_time: int
     ) -> tuple[State, pl.DataFrame]:
         """Results in the form in which they leave; those that were told before are told to the end."""
-        tells = self.retractions.form(state.meta) is Negation.NEGATIVE
+        tells = self.retractions.form(state.meta) is layouts.Negation.NEGATIVE
         kept, told = self.told.advance(state, [found if tells else found.clear()], step)
         found = told if tells else signed.together([found, told], self.columns)
         return State(kept.chunks, self.retractions.after(state.meta, early, on_time)), found
@@ -378,7 +372,7 @@ class Difference(Operator):
     name = "−"
 
     def __init__(
-        self, plan: Except, left: Operator, right: Operator, choice: Choice, *, uniting: bool = False
+        self, plan: Except, left: Operator, right: Operator, choice: layouts.Choice, *, uniting: bool = False
     ) -> None:
         self.inputs = (left, right)
         self.names = [plan.left.schema.names, plan.right.schema.names]
@@ -387,12 +381,12 @@ class Difference(Operator):
         self.counted: Columns = dict(self.values) | {SIDE: pl.Int8(), N: pl.Int64()}
         self.ending: Columns = dict(self.counted) | {VE: pl.Int64()}
         self.promised: Columns = dict(self.values) | {N: pl.Int64(), VE: pl.Int64()}
-        self.calendar = Calendar(choice.buckets)
+        self.calendar = layouts.Calendar(choice.buckets)
         known = all(choice.known(part) for part in self.inputs) and not uniting
         self.retractions = Retractions(
-            known, choice.options.negation, Negation.NEGATIVE, TELL_COUNTS, TELL_COUNTS_NO_MORE
+            known, choice.options.negation, layouts.Negation.NEGATIVE, TELL_COUNTS, TELL_COUNTS_NO_MORE
         )
-        if known and choice.options.negation is not Negation.NEGATIVE:
+        if known and choice.options.negation is not layouts.Negation.NEGATIVE:
             choice.mixed.add(id(self))
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
@@ -413,12 +407,14 @@ class Difference(Operator):
         )
         moved = signed.together([began, ended], dict(self.counted) | {AT: pl.Int64()})
         events = pl.concat([moved, gone.select(moved.columns)])
-        before = frame_of(state.of(COUNTS), self.counted).select(*columns, pl.lit(START, pl.Int64).alias(AT))
+        before = layouts.frame_of(state.of(COUNTS), self.counted).select(
+            *columns, pl.lit(START, pl.Int64).alias(AT)
+        )
         before = before.filter(found_in(before, events, list(self.values)))
-        chunks[COUNTS] = Hashed().add(state.of(COUNTS), moved.select(list(self.counted)))
+        chunks[COUNTS] = layouts.Hashed().add(state.of(COUNTS), moved.select(list(self.counted)))
         turns, early, on_time, rows = self._swept(pl.concat([events, before]))
-        if self.retractions.form(state.meta) is Negation.CALENDAR or promised:
-            calendar = self.retractions.form(state.meta) is Negation.CALENDAR
+        if self.retractions.form(state.meta) is layouts.Negation.CALENDAR or promised:
+            calendar = self.retractions.form(state.meta) is layouts.Negation.CALENDAR
             found, chunks[RESULTS] = self._promises(
                 turns, rows, new if calendar else new.clear(), promised, stop
             )
@@ -463,8 +459,8 @@ class Difference(Operator):
         )
 
     def _promises(
-        self, turns: _Turns, rows: pl.DataFrame, new: pl.DataFrame, promised: Chunks, stop: int
-    ) -> tuple[pl.DataFrame, Chunks]:
+        self, turns: _Turns, rows: pl.DataFrame, new: pl.DataFrame, promised: layouts.Chunks, stop: int
+    ) -> tuple[pl.DataFrame, layouts.Chunks]:
         """The changes, copy by copy, each with an end if there is one; and what is promised after them.
 
         A copy that comes ends with a new left row of its value, if one is left. One that goes was promised to
@@ -474,7 +470,7 @@ class Difference(Operator):
         sign = np.sign(sign)
         births, deaths = unmatched(code, sign)
         names = list(self.values)
-        alive = frame_of(promised, self.promised)
+        alive = layouts.frame_of(promised, self.promised)
         if deaths.any() and alive.height:
             alive = signed.consolidated(alive.filter(found_in(alive, picked(rows, np.unique(code)), names)))
         else:

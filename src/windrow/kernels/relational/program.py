@@ -36,18 +36,9 @@ import polars as pl
 
 from windrow.algebra.operators import TableJoin
 from windrow.kernels.clock import Clock, Slice, Timing
+from windrow.kernels.relational import emission
 from windrow.kernels.relational.aggregate.by_expiry import Lifts, ending
 from windrow.kernels.relational.build import Builder, lag_of
-from windrow.kernels.relational.emission import (
-    RAN,
-    WAITING,
-    Emission,
-    is_due,
-    put_away,
-    since,
-    taken,
-    why_not_lazy,
-)
 from windrow.kernels.relational.expiry_layouts import Choice, Options, count_of
 from windrow.kernels.relational.operator import Operator, Projected, Step
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, VE, VS, blank, greatest_end
@@ -247,7 +238,7 @@ class RelationalProgram:
         self.why_not_lazy = (
             "its relation is asked for at any instant"
             if as_relation
-            else why_not_lazy(emit, self.options, self.builder.sources)
+            else emission.why_not_lazy(emit, self.options, self.builder.sources)
         )
 
     def advance(self, states: States, news: News) -> tuple[States, pl.DataFrame, pl.DataFrame]:
@@ -260,21 +251,23 @@ class RelationalProgram:
 
     def _lazily(self, states: States, news: News) -> tuple[States, pl.DataFrame, pl.DataFrame]:
         """Rows wait while no report is due."""
-        waiting = states.get(WAITING, State())
-        if not is_due(self.grids, waiting, news.clock):
+        waiting = states.get(emission.WAITING, State())
+        if not emission.is_due(self.grids, waiting, news.clock):
             (below,) = self.root.inputs
             return (
-                {**states, WAITING: put_away(waiting, news.rows)},
+                {**states, emission.WAITING: emission.put_away(waiting, news.rows)},
                 blank(self.root.columns),
                 blank(below.columns),
             )
-        after = {WAITING: State({}, {RAN: news.clock.now})}
-        news = replace(news, clock=since(news.clock, waiting), rows=taken(waiting, news.rows))
+        after = {emission.WAITING: State({}, {emission.RAN: news.clock.now})}
+        news = replace(
+            news, clock=emission.since(news.clock, waiting), rows=emission.taken(waiting, news.rows)
+        )
         answers, pieces = self._run(self.root, "0", states, news, after)
         return after, answers, pieces
 
     def _run(
-        self, root: Emission, path: str, states: States, news: News, after: dict[str, State]
+        self, root: emission.Emission, path: str, states: States, news: News, after: dict[str, State]
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """One query, which may be a nested one: it has instants of its own."""
         state = states.get(path, State())
@@ -317,7 +310,7 @@ class RelationalProgram:
         inputs = []
         for place, below in enumerate(operator.inputs):
             step.lifts = None
-            if isinstance(below, Emission):
+            if isinstance(below, emission.Emission):
                 inputs.append(self._run(below, f"{path}.{place}", states, news, after)[0])
             else:
                 inputs.append(self._advanced(below, f"{path}.{place}", states, news, after, step))
@@ -336,7 +329,7 @@ class RelationalProgram:
             f"{path} {operator.name}": sum(map(count_of, states[path].chunks.values()))
             for path, operator in self.operators()
             if path in states
-        } | ({WAITING: _waiting(states[WAITING])} if WAITING in states else {})
+        } | ({emission.WAITING: _waiting(states[emission.WAITING])} if emission.WAITING in states else {})
 
 
 def _seconds(parts: Parts) -> float:

@@ -42,38 +42,12 @@ import polars as pl
 from windrow.algebra.operators import Aggregate, AggregateCall, Limit, Rank
 from windrow.kernels.aggregates.lowering import of_nothing
 from windrow.kernels.aggregates.measures import GROUPS, Measures
-from windrow.kernels.columnar.columns import (
-    picked,
-    polars_type,
-    row_order,
-    value_order,
-    without_negative_zero,
-)
+from windrow.kernels.columnar import columns
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.aggregate.group_by import (
-    CELL,
-    DIRECT,
-    blocks,
-    combines,
-    lowered,
-    order_of,
-    spans,
-)
+from windrow.kernels.relational.aggregate import group_by
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step, composed, part
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    TS,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    codes,
-    columns_of,
-)
 from windrow.kernels.state import PANE, State, TableLayout
 from windrow.windows.spec import covered
 
@@ -100,10 +74,10 @@ class Limited(Operator):
         self.count = plan.count
         self.names = plan.schema.names
         self.order = [(compile_expression(expression), down) for expression, down in plan.order]
-        self.taken: Columns = {n: d for n, d in below.columns.items() if n != TURN}
+        self.taken: signed.Columns = {n: d for n, d in below.columns.items() if n != signed.TURN}
         self.columns = dict(self.taken)
-        self.rows: Columns = {n: d for n, d in self.taken.items() if n != VS}
-        self.shown: Columns = self.rows
+        self.rows: signed.Columns = {n: d for n, d in self.taken.items() if n != signed.VS}
+        self.shown: signed.Columns = self.rows
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = inputs[0].select(list(self.taken))
@@ -111,29 +85,35 @@ class Limited(Operator):
         over, alive = layout.due(state.of(ROWS), step.slice.stop, self.rows)
         if not new.height and not over.height:
             return state, signed.blank(self.columns)
-        old = frame_of(state.of(ROWS), self.rows).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-        runs = signed.positive(signed.together([old, new], self.taken)).filter(pl.col(VS) < step.slice.stop)
+        old = frame_of(state.of(ROWS), self.rows).with_columns(
+            pl.lit(-signed.FOREVER, pl.Int64).alias(signed.VS)
+        )
+        runs = signed.positive(signed.together([old, new], self.taken)).filter(
+            pl.col(signed.VS) < step.slice.stop
+        )
         shown = frame_of(state.of(SHOWN), self.shown)
         found, after = self._ranked(runs, shown, step.slice.stop)
-        kept = layout.add(alive, new.select(list(self.rows)).filter(pl.col(VE) >= step.slice.stop))
+        kept = layout.add(alive, new.select(list(self.rows)).filter(pl.col(signed.VE) >= step.slice.stop))
         return State({ROWS: kept, SHOWN: chunks_of(after)}), found
 
     def _ranked(
         self, runs: pl.DataFrame, shown: pl.DataFrame, stop: int
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        vs, ve = runs[VS].to_numpy(), runs[VE].to_numpy()
-        events = np.unique(np.concatenate([vs[vs > -FOREVER], ve[ve < stop]]))
+        vs, ve = runs[signed.VS].to_numpy(), runs[signed.VE].to_numpy()
+        events = np.unique(np.concatenate([vs[vs > -signed.FOREVER], ve[ve < stop]]))
         if not len(events):
             return signed.blank(self.columns), shown
         low = np.searchsorted(events, np.maximum(vs, events[0]))
         row, span = covered(low, np.where(ve < stop, np.searchsorted(events, ve), len(events)))
-        first = self._first(picked(runs, row).with_columns(pl.Series("#span", span)))
+        first = self._first(columns.picked(runs, row).with_columns(pl.Series("#span", span)))
         places = first["#span"].to_numpy()
-        came = first.with_columns(pl.Series(VS, events[places]))
-        ends = np.append(events, FOREVER)[places + 1]
-        gone = first.with_columns(pl.Series(VS, ends), -pl.col(N)).filter(pl.Series(ends < FOREVER))
-        before = shown.with_columns(pl.lit(int(events[0]), pl.Int64).alias(VS), -pl.col(N))
-        never = pl.lit(FOREVER, pl.Int64).alias(VE)
+        came = first.with_columns(pl.Series(signed.VS, events[places]))
+        ends = np.append(events, signed.FOREVER)[places + 1]
+        gone = first.with_columns(pl.Series(signed.VS, ends), -pl.col(signed.N)).filter(
+            pl.Series(ends < signed.FOREVER)
+        )
+        before = shown.with_columns(pl.lit(int(events[0]), pl.Int64).alias(signed.VS), -pl.col(signed.N))
+        never = pl.lit(signed.FOREVER, pl.Int64).alias(signed.VE)
         moves = [frame.with_columns(never).select(list(self.columns)) for frame in (came, gone, before)]
         after = first.filter(pl.Series(places == len(events) - 1)).with_columns(never)
         return signed.consolidated(pl.concat(moves)), after.select(list(self.shown))
@@ -141,13 +121,17 @@ class Limited(Operator):
     def _first(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows of each span that stay, with as many copies as there is room for."""
         ranked = self._sorted(rows, [])
-        room = self.count - (pl.col(N).cum_sum().over("#span") - pl.col(N))
-        return ranked.with_columns(pl.min_horizontal(pl.col(N), room).alias(N)).filter(pl.col(N) > 0)
+        room = self.count - (pl.col(signed.N).cum_sum().over("#span") - pl.col(signed.N))
+        return ranked.with_columns(pl.min_horizontal(pl.col(signed.N), room).alias(signed.N)).filter(
+            pl.col(signed.N) > 0
+        )
 
     def _sorted(self, rows: pl.DataFrame, parts: list[pl.Series]) -> pl.DataFrame:
         """By span and partition, in the given order, which is `#a…`, then by the remaining columns."""
-        given = [value_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)]
-        rest = [value_order(rows[name]).alias(f"#b{i}") for i, name in enumerate(self.names)]
+        given = [
+            columns.value_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)
+        ]
+        rest = [columns.value_order(rows[name]).alias(f"#b{i}") for i, name in enumerate(self.names)]
         by = ["#span", *(column.name for column in (*parts, *given, *rest))]
         down = [False] * (1 + len(parts)) + [down for _, down in self.order] + [False] * len(rest)
         return rows.with_columns([*parts, *given, *rest]).sort(by, descending=down, nulls_last=down)
@@ -163,16 +147,18 @@ class Ranked(Limited):
         self.kind, self.number = plan.kind, plan.name
         self.partition = [compile_expression(part) for part in plan.partition]
         self.columns = dict(self.taken) | {plan.name: pl.Int64()}
-        self.shown = {n: d for n, d in self.columns.items() if n != VS}
+        self.shown = {n: d for n, d in self.columns.items() if n != signed.VS}
 
     def _first(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Each copy of a row by itself, with its number."""
-        parts = [value_order(evaluate(rows)).alias(f"#p{i}") for i, evaluate in enumerate(self.partition)]
+        parts = [
+            columns.value_order(evaluate(rows)).alias(f"#p{i}") for i, evaluate in enumerate(self.partition)
+        ]
         ranked = self._sorted(rows, parts)
-        copies = np.repeat(np.arange(ranked.height), ranked[N].to_numpy())
-        ranked = picked(ranked, copies).with_columns(pl.lit(1, pl.Int64).alias(N))
+        copies = np.repeat(np.arange(ranked.height), ranked[signed.N].to_numpy())
+        ranked = columns.picked(ranked, copies).with_columns(pl.lit(1, pl.Int64).alias(signed.N))
         by = ["#span", *(part.name for part in parts)]
-        ranked = ranked.with_columns(pl.col(N).cum_sum().over(by).alias("#row"))
+        ranked = ranked.with_columns(pl.col(signed.N).cum_sum().over(by).alias("#row"))
         if self.kind == "ROW_NUMBER":
             return ranked.rename({"#row": self.number})
         equal = [*by, *(f"#a{i}" for i in range(len(self.order)))]
@@ -196,8 +182,8 @@ class Framed(Operator):
     def __init__(self, plan: Over, below: Operator) -> None:
         self.inputs = (below,)
         self.order = plan.input.schema.names
-        self.columns = columns_of(plan.schema)
-        self.rows: Columns = {n: d for n, d in below.columns.items() if n in self.columns}
+        self.columns = signed.columns_of(plan.schema)
+        self.rows: signed.Columns = {n: d for n, d in below.columns.items() if n in self.columns}
         frames: dict[tuple[tuple[Expression, ...], OverFrame], list[tuple[str, AggregateCall]]] = {}
         for name, framed in plan.calls:
             frames.setdefault((framed.partition, framed.frame), []).append((name, framed.call))
@@ -213,7 +199,7 @@ class Framed(Operator):
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         if not inputs[0].height:
-            return state, blank(self.columns)
+            return state, signed.blank(self.columns)
         new = self._sorted(inputs[0])
         states, values = {}, []
         for number, frames in enumerate(self.frames):
@@ -223,11 +209,13 @@ class Framed(Operator):
 
     def _sorted(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """Rows as the stream has them in order, each copy by itself."""
-        copies = np.repeat(np.arange(pieces.height), pieces[N].to_numpy())
-        rows = picked(pieces.select(list(self.rows)), copies).with_columns(pl.lit(1, pl.Int64).alias(N))
-        order = [row_order(rows[name]).alias(f"c{place}") for place, name in enumerate(self.order)]
-        keys = pl.DataFrame([rows[TS].alias("t"), *order])
-        return picked(rows, keys.select(pl.arg_sort_by(keys.columns)).to_series())
+        copies = np.repeat(np.arange(pieces.height), pieces[signed.N].to_numpy())
+        rows = columns.picked(pieces.select(list(self.rows)), copies).with_columns(
+            pl.lit(1, pl.Int64).alias(signed.N)
+        )
+        order = [columns.row_order(rows[name]).alias(f"c{place}") for place, name in enumerate(self.order)]
+        keys = pl.DataFrame([rows[signed.TS].alias("t"), *order])
+        return columns.picked(rows, keys.select(pl.arg_sort_by(keys.columns)).to_series())
 
 
 class _Frames:
@@ -239,23 +227,23 @@ class _Frames:
         partition: Sequence[Expression],
         frame: OverFrame,
         calls: Sequence[tuple[str, AggregateCall]],
-        rows: Columns,
+        rows: signed.Columns,
     ) -> None:
         self.frame = frame
-        self.kinds = {name: polars_type(call.data_type) for name, call in calls}
+        self.kinds = {name: columns.polars_type(call.data_type) for name, call in calls}
         self.measures = Measures(Aggregate(below, (), tuple(calls)))
-        self.readers = [(compile_expression(key), polars_type(key.type)) for key in partition]
+        self.readers = [(compile_expression(key), columns.polars_type(key.type)) for key in partition]
         self.keys = [f"#k{place}" for place in range(len(partition))]
-        nobody = self._lifted(blank(rows), np.zeros(0, dtype=np.int64))
+        nobody = self._lifted(signed.blank(rows), np.zeros(0, dtype=np.int64))
         self.tables = {name: dict(table.schema) for name, table in nobody.items()}
         kinds = {name: kind for name, (_, kind) in zip(self.keys, self.readers, strict=True)}
-        self.tail: Columns = kinds | {TS: pl.Int64()}
+        self.tail: signed.Columns = kinds | {signed.TS: pl.Int64()}
 
     def advance(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, list[pl.Series]]:
         """The next state, and the values of new rows in their order."""
         old = frame_of(state.of(TAIL), self.tail)
         elements = pl.concat([old, self._keyed(new)])
-        code = codes(elements, self.keys)
+        code = signed.codes(elements, self.keys)
         order = np.argsort(code, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -264,22 +252,24 @@ class _Frames:
             name: _moved(pl.concat([frame_of(state.of(name), kinds), lifted[name]]), place)
             for name, kinds in self.tables.items()
         }
-        elements, code = picked(elements, order), code[order]
+        elements, code = columns.picked(elements, order), code[order]
         cells = np.sort(place[old.height :])
-        values = self._values(tables, elements[TS].to_numpy(), code, cells)
+        values = self._values(tables, elements[signed.TS].to_numpy(), code, cells)
         after = self._kept(elements, tables, code, step)
-        return after, [picked(values, np.searchsorted(cells, place[old.height :]))[n] for n in self.kinds]
+        return after, [
+            columns.picked(values, np.searchsorted(cells, place[old.height :]))[n] for n in self.kinds
+        ]
 
     def _keyed(self, rows: pl.DataFrame) -> pl.DataFrame:
         keys = [
-            without_negative_zero(read(rows)).cast(kind).alias(name)
+            columns.without_negative_zero(read(rows)).cast(kind).alias(name)
             for name, (read, kind) in zip(self.keys, self.readers, strict=True)
         ]
-        return pl.DataFrame([*keys, rows[TS]])
+        return pl.DataFrame([*keys, rows[signed.TS]])
 
     def _lifted(self, rows: pl.DataFrame, pane: Ints) -> dict[str, pl.DataFrame]:
         """States of single rows."""
-        frame = rows.with_columns(pl.Series("#pane", pane, dtype=pl.Int64), pl.col(TS).alias("#t"))
+        frame = rows.with_columns(pl.Series("#pane", pane, dtype=pl.Int64), pl.col(signed.TS).alias("#t"))
         return self.measures.tables(frame)
 
     # Values.
@@ -292,9 +282,9 @@ class _Frames:
         place = np.arange(len(times))
         low, high = np.searchsorted(stop, place, side="right"), np.searchsorted(first, place, side="right")
         found = self._combined(tables, low, high)
-        every = pl.DataFrame({CELL: np.arange(len(cells))})
-        joined = every.join(found, on=CELL, how="left", maintain_order="left")
-        known = pl.Series(np.isin(every[CELL].to_numpy(), found[CELL].to_numpy()))
+        every = pl.DataFrame({group_by.CELL: np.arange(len(cells))})
+        joined = every.join(found, on=group_by.CELL, how="left", maintain_order="left")
+        known = pl.Series(np.isin(every[group_by.CELL].to_numpy(), found[group_by.CELL].to_numpy()))
         return joined.with_columns(
             joined[each.name].zip_with(
                 known,
@@ -325,17 +315,23 @@ class _Frames:
     def _combined(self, tables: Mapping[str, pl.DataFrame], low: Ints, high: Ints) -> pl.DataFrame:
         """`#cell` and the values of all cells that any element is in: from `low` up to `high`."""
         if not (low < high).any():
-            return blank({CELL: pl.Int64(), **self.kinds})
+            return signed.blank({group_by.CELL: pl.Int64(), **self.kinds})
         layouts = self.measures.layouts
-        order = order_of(low, high) if set(layouts) == {GROUPS} and combines(layouts[GROUPS]) else None
+        order = (
+            group_by.order_of(low, high)
+            if set(layouts) == {GROUPS} and group_by.combines(layouts[GROUPS])
+            else None
+        )
         if order is not None:
-            states = picked(tables[GROUPS].sort(PANE), order)
-            return lowered(self.measures, {GROUPS: spans(states, layouts[GROUPS], low[order], high[order])})
-        if int(np.maximum(high - low, 0).sum()) <= DIRECT * (len(low) + int(high.max())):
+            states = columns.picked(tables[GROUPS].sort(PANE), order)
+            return group_by.lowered(
+                self.measures, {GROUPS: group_by.spans(states, layouts[GROUPS], low[order], high[order])}
+            )
+        if int(np.maximum(high - low, 0).sum()) <= group_by.DIRECT * (len(low) + int(high.max())):
             row, cell = covered(low, high)
             found = {name: _spread(table, layouts[name], row, cell) for name, table in tables.items()}
-            return lowered(self.measures, found)
-        row, level, block = blocks(low, high)
+            return group_by.lowered(self.measures, found)
+        row, level, block = group_by.blocks(low, high)
         width = int(high.max()) + 1
         cells, levels = np.arange(width), range(int(level.max()) + 1)
         nodes = np.concatenate([number * width + (cells >> number) for number in levels])
@@ -343,7 +339,7 @@ class _Frames:
         for name, table in tables.items():
             inner = _spread(table, layouts[name], row, level * width + block)
             found[name] = _spread(inner, layouts[name], nodes, np.tile(cells, len(levels)))
-        return lowered(self.measures, found)
+        return group_by.lowered(self.measures, found)
 
     # What is kept.
 
@@ -358,7 +354,7 @@ class _Frames:
             reached = np.full(len(code), True) if start is None else before <= start
             settled = before >= stop
         else:
-            times, now = elements[TS].to_numpy(), step.clock.now
+            times, now = elements[signed.TS].to_numpy(), step.clock.now
             reached = np.full(len(code), True) if start is None else times >= now - start
             settled = times <= now - stop
         first = np.searchsorted(code_rank(code), code_rank(code))
@@ -366,11 +362,11 @@ class _Frames:
         number = np.full(len(code), -1)
         numbers = np.unique(own[reached])
         number[reached] = np.searchsorted(numbers, own[reached])
-        tail = pl.DataFrame([*(elements[name] for name in self.keys), elements[TS]])
+        tail = pl.DataFrame([*(elements[name] for name in self.keys), elements[signed.TS]])
         tail = tail.with_columns(pl.Series("#to", number)).filter(pl.col("#to") >= 0)
         if start is None:
             kept = [pl.col(name).first() for name in self.keys]
-            tail = tail.group_by("#to", maintain_order=True).agg(*kept, pl.col(TS).max())
+            tail = tail.group_by("#to", maintain_order=True).agg(*kept, pl.col(signed.TS).max())
         chunks = {TAIL: chunks_of(tail.sort("#to").select(list(self.tail)))}
         for name, table in tables.items():
             moved = _moved(table, number).filter(pl.col(PANE) >= 0)

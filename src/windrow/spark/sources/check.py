@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.errors import QueryError, SourceError, nearest
 from windrow.spark.sources import urls
-from windrow.spark.sources.generators.generator import Disorder, Generator, Settings
-from windrow.spark.sources.generators.registry import GENERATORS
+from windrow.spark.sources.generators import GENERATORS, Disorder, Generator, Settings
 from windrow.spark.sources.push_source import read_push_url
 
 if TYPE_CHECKING:

@@ -17,12 +17,11 @@ from pyspark.sql.types import StructType
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import QueryError, SourceError
 from windrow.spark.sources.files_source import open_files
-from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
+from windrow.spark.sources.fit import check_order_names, check_types, fit, from_spark, match_names
 from windrow.spark.sources.generator_source import open_generator
 from windrow.spark.sources.kafka_source import open_kafka
 from windrow.spark.sources.push_source import open_push
 from windrow.spark.sources.source import Bounded, Source
-from windrow.spark.sources.spark_types import from_spark
 from windrow.spark.sources.streaming_frame import StreamingFrame
 from windrow.spark.sources.tables import as_table, digest, without_rows
 from windrow.spark.sources.urls import parse_url

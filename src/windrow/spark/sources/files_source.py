@@ -31,11 +31,19 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from windrow.algebra.catalog import Stream, Table
 from windrow.errors import SourceError, nearest
-from windrow.execution.arrivals import Few
+from windrow.execution.bundle import Few
 from windrow.execution.malformed_rows import MALFORMED
 from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark.failures import SPARK_ERRORS, reason
-from windrow.spark.sources.fit import Fitting, check_order_names, check_types, fitting, match_names
+from windrow.spark.sources.fit import (
+    Fitting,
+    check_order_names,
+    check_types,
+    fitting,
+    from_spark,
+    match_names,
+    to_spark,
+)
 from windrow.spark.sources.listing import (
     as_now,
     digest,
@@ -50,7 +58,6 @@ from windrow.spark.sources.listing import (
 from windrow.spark.sources.malformed_rows import file_of, row_of
 from windrow.spark.sources.parsers import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, Unsettled, keys_schema
-from windrow.spark.sources.spark_types import from_spark, to_spark
 from windrow.spark.sources.urls import FilesUrl, SourceUrl, format_of, read_files_url, unknown_format
 
 if TYPE_CHECKING:

@@ -2,6 +2,8 @@
 
 Columns are found by name, as SQL does, whatever their case. A type that holds every value of the source's is
 a cast, done by Spark; any other type is refused, because values would change or turn into NULL unseen.
+
+Spark's types and Windrow's: which stands for which.
 """
 
 from __future__ import annotations
@@ -12,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+from pyspark.sql import types as spark
 from pyspark.sql.types import ArrayType, DateType, StringType, StructType, TimestampNTZType
 
+from windrow.algebra import types as dt
 from windrow.algebra.catalog import EPOCHS, Stream, Table, form_text, split_form
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind, as_decimal
 from windrow.errors import QueryError, SourceError, nearest
 from windrow.execution.malformed_rows import TIME, RowShape
 from windrow.spark.sources.malformed_rows import raised
-from windrow.spark.sources.spark_types import from_spark, to_spark, without_maps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +31,94 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType as SparkType
 
     from windrow.algebra.expressions import Field
+
+
+_BOTH_WAYS: dict[dt.DataType, spark.DataType] = {
+    dt.NULL: spark.NullType(),
+    dt.BOOLEAN: spark.BooleanType(),
+    dt.TINYINT: spark.ByteType(),
+    dt.SMALLINT: spark.ShortType(),
+    dt.INT: spark.IntegerType(),
+    dt.BIGINT: spark.LongType(),
+    dt.FLOAT: spark.FloatType(),
+    dt.DOUBLE: spark.DoubleType(),
+    dt.STRING: spark.StringType(),
+    dt.BINARY: spark.BinaryType(),
+    dt.DATE: spark.DateType(),
+    dt.TIMESTAMP: spark.TimestampType(),
+    dt.INTERVAL: spark.DayTimeIntervalType(),
+}
+_FROM_SPARK: dict[type[spark.DataType], dt.DataType] = {
+    **{type(theirs): ours for ours, theirs in _BOTH_WAYS.items()},
+    spark.TimestampNTZType: dt.TIMESTAMP,  # without a zone it is taken as UTC
+    spark.CharType: dt.STRING,
+    spark.VarcharType: dt.STRING,
+}
+
+
+def to_spark(kind: dt.DataType) -> spark.DataType:
+    """The Spark type that holds the values of a Windrow type."""
+    match kind.kind:
+        case dt.Kind.DECIMAL:
+            return spark.DecimalType(kind.precision, kind.scale)
+        case dt.Kind.ARRAY:
+            return spark.ArrayType(to_spark(kind.fields[0][1]))
+        case dt.Kind.STRUCT:
+            return spark.StructType([spark.StructField(name, to_spark(inner)) for name, inner in kind.fields])
+        case _:
+            return _BOTH_WAYS[kind]
+
+
+def from_spark(kind: spark.DataType) -> dt.DataType | None:
+    """The Windrow type for the values of a Spark type; None if there is none."""
+    if isinstance(kind, spark.DecimalType):
+        return dt.decimal(kind.precision, kind.scale) if 0 <= kind.scale <= kind.precision else None
+    if isinstance(kind, spark.ArrayType):
+        element = from_spark(kind.elementType)
+        return None if element is None else dt.array(element)
+    if isinstance(kind, spark.MapType):
+        key, value = from_spark(kind.keyType), from_spark(kind.valueType)
+        return None if key is None or value is None else dt.map_of(key, value)
+    if isinstance(kind, spark.StructType):
+        return _from_struct(kind)
+    return _FROM_SPARK.get(type(kind))
+
+
+def has_map(kind: spark.DataType) -> bool:
+    """Whether values of a Spark type have maps in them, which are arrays of entries here."""
+    match kind:
+        case spark.MapType():
+            return True
+        case spark.ArrayType():
+            return has_map(kind.elementType)
+        case spark.StructType():
+            return any(has_map(field.dataType) for field in kind.fields)
+    return False
+
+
+def without_maps(value: Column, kind: spark.DataType) -> Column:
+    """A value with its maps as arrays of entries, in the order of their keys."""
+    if not has_map(kind):
+        return value
+    match kind:
+        case spark.MapType():
+            inner = spark.StructType(
+                [spark.StructField("key", kind.keyType), spark.StructField("value", kind.valueType)]
+            )
+            entries = F.transform(F.map_entries(value), lambda each: without_maps(each, inner))
+            return F.array_sort(entries)
+        case spark.ArrayType():
+            return F.transform(value, lambda each: without_maps(each, kind.elementType))
+    assert isinstance(kind, spark.StructType)
+    parts = [without_maps(value.getField(f.name), f.dataType).alias(f.name) for f in kind.fields]
+    return F.when(value.isNotNull(), F.struct(*parts))
+
+
+def _from_struct(kind: spark.StructType) -> dt.DataType | None:
+    fields = {field.name: from_spark(field.dataType) for field in kind.fields}
+    known = {name: inner for name, inner in fields.items() if inner is not None}
+    return dt.struct(**known) if len(known) == len(kind.fields) else None
+
 
 # ------------------------------------------------------------ wider types
 #

@@ -20,12 +20,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
-from windrow.execution.arrivals import Few
+from windrow.execution.bundle import Few
 from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark.sources.check import GeneratorUrl, read_generator_url
 from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
-from windrow.spark.sources.generators.generator import ROW, Settings
-from windrow.spark.sources.generators.registry import GENERATORS
+from windrow.spark.sources.generators import GENERATORS, ROW, Settings
 from windrow.spark.sources.ranges import frame_of_parts
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.algebra.catalog import Stream
-    from windrow.spark.sources.generators.generator import Generator
+    from windrow.spark.sources.generators import Generator
     from windrow.spark.sources.urls import SourceUrl
 
 _ROWS_PER_ARROW_BATCH = 1 << 16

@@ -31,9 +31,8 @@ from pyspark.sql.types import (
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import SourceError
 from windrow.execution.malformed_rows import MALFORMED, TIME, RowShape
-from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, quoted, timed
+from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, quoted, timed, to_spark, without_maps
 from windrow.spark.sources.malformed_rows import raised, telling
-from windrow.spark.sources.spark_types import to_spark, without_maps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

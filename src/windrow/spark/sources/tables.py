@@ -26,7 +26,7 @@ from windrow.kernels.columnar.columns import frame_from_arrow, rows_of
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table
-    from windrow.spark.frames import DataFrame
+    from windrow.spark.failures import DataFrame
 
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -173,8 +173,7 @@ def arrow_rows(table: Table, data: pa.Table) -> list[Values]:
     from pyspark.sql.pandas.types import to_arrow_type
 
     from windrow.spark.sources.data import spark_schema
-    from windrow.spark.sources.fit import check_types, match_names
-    from windrow.spark.sources.spark_types import to_spark
+    from windrow.spark.sources.fit import check_types, match_names, to_spark
 
     check_types(spark_schema(data.schema), table, "the data")
     names = match_names(table, data.column_names, "the data")

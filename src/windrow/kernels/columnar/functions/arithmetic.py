@@ -23,17 +23,7 @@ from windrow.algebra.functions.values import STRICT as VALUES
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTEGER_BITS, DataType, Kind
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import polars_type
-from windrow.kernels.columnar.functions.base import (
-    Operation,
-    Outcome,
-    Strict,
-    by_value,
-    forgiving,
-    longs,
-    plain,
-    series,
-    total,
-)
+from windrow.kernels.columnar.functions import base as columnar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,22 +38,22 @@ _QUOTIENT_SCALE = 39
 _LEAST = np.iinfo(np.int64).min
 
 
-def integers(values: Numbers, wrapped: Flags, kind: DataType) -> Outcome:
+def integers(values: Numbers, wrapped: Flags, kind: DataType) -> columnar.Outcome:
     """64-bit results, `wrapped` where they are wrong, as values of an integer or time type."""
     bad = wrapped
     if kind.is_integer and kind != BIGINT:
         low, high = kind.bounds
         bad = bad | (values < low) | (values > high)
-    return Outcome(series(np.where(bad, 0, values), polars_type(kind)), bad)
+    return columnar.Outcome(columnar.series(np.where(bad, 0, values), polars_type(kind)), bad)
 
 
-def exact(values: Numbers, scale: int, kind: DataType, failed: Flags | None = None) -> Outcome:
+def exact(values: Numbers, scale: int, kind: DataType, failed: Flags | None = None) -> columnar.Outcome:
     """Unscaled integers as DECIMAL(precision, scale): rounded half up, a failure where too long."""
     fitted = decimals.rescaled(values, scale, kind.scale)
     bad = decimals.too_long(fitted, kind)
     if failed is not None:
         bad = bad | failed
-    return Outcome(decimals.decimal_column(np.where(bad, 0, fitted), kind), bad)
+    return columnar.Outcome(decimals.decimal_column(np.where(bad, 0, fitted), kind), bad)
 
 
 def _sum(a: Numbers, b: Numbers) -> tuple[Numbers, Flags]:
@@ -89,16 +79,16 @@ def _scaled_product(a: Numbers, b: Numbers) -> Numbers:
     return np.asarray(a.astype(object) * b.astype(object), dtype=object)
 
 
-def _ring(checked: Callable[[Numbers, Numbers], tuple[Numbers, Flags]], sign: str) -> Strict:
-    def build(call: Call) -> Operation | None:
+def _ring(checked: Callable[[Numbers, Numbers], tuple[Numbers, Flags]], sign: str) -> columnar.Strict:
+    def build(call: Call) -> columnar.Operation | None:
         kind = call.type
         if kind.kind is Kind.DECIMAL:
             return _decimal_ring(call, sign)
         if kind.is_fractional:
-            return total(lambda a, b: _float_ring(a, b, sign))
+            return columnar.total(lambda a, b: _float_ring(a, b, sign))
         if not all(arg.type.is_integer or arg.type.is_time or arg.type.kind in _SPANS for arg in call.args):
             return None
-        return lambda a, b: integers(*checked(longs(a), longs(b)), kind)
+        return lambda a, b: integers(*checked(columnar.longs(a), columnar.longs(b)), kind)
 
     return build
 
@@ -107,13 +97,13 @@ def _float_ring(a: pl.Series, b: pl.Series, sign: str) -> pl.Series:
     return a + b if sign == "+" else a - b if sign == "-" else a * b
 
 
-def _decimal_ring(call: Call, sign: str) -> Operation | None:
+def _decimal_ring(call: Call, sign: str) -> columnar.Operation | None:
     left, right = (arg.type for arg in call.args)
     if left.kind is not Kind.DECIMAL or right.kind is not Kind.DECIMAL:
         return None
     scale = left.scale + right.scale if sign == "*" else max(left.scale, right.scale)
 
-    def operation(a: pl.Series, b: pl.Series) -> Outcome:
+    def operation(a: pl.Series, b: pl.Series) -> columnar.Outcome:
         x, y = decimals.unscaled(a).astype(object), decimals.unscaled(b).astype(object)
         if sign == "*":
             return exact(_scaled_product(x, y), scale, call.type)
@@ -123,15 +113,15 @@ def _decimal_ring(call: Call, sign: str) -> Operation | None:
     return operation
 
 
-def _divide(call: Call) -> Operation | None:
+def _divide(call: Call) -> columnar.Operation | None:
     left, right = (arg.type for arg in call.args)
     if call.type.kind is Kind.DOUBLE:
-        return lambda a, b: Outcome(a / b, (b == 0.0).to_numpy())
+        return lambda a, b: columnar.Outcome(a / b, (b == 0.0).to_numpy())
     if call.type.kind is not Kind.DECIMAL:
         return None
     shift = 10 ** (_QUOTIENT_SCALE + right.scale - left.scale)
 
-    def operation(a: pl.Series, b: pl.Series) -> Outcome:
+    def operation(a: pl.Series, b: pl.Series) -> columnar.Outcome:
         x, y = decimals.unscaled(a).tolist(), decimals.unscaled(b).tolist()
         zero = np.array([not each for each in y], dtype=bool)
         values = decimals.ints(
@@ -143,16 +133,16 @@ def _divide(call: Call) -> Operation | None:
     return operation
 
 
-def _whole_quotient(call: Call) -> Operation | None:
+def _whole_quotient(call: Call) -> columnar.Operation | None:
     if not all(arg.type.is_integer or arg.type.kind is Kind.INTERVAL for arg in call.args):
         return None
 
-    def operation(a: pl.Series, b: pl.Series) -> Outcome:
-        x, y = longs(a), longs(b)
+    def operation(a: pl.Series, b: pl.Series) -> columnar.Outcome:
+        x, y = columnar.longs(a), columnar.longs(b)
         failed = (y == 0) | ((x == _LEAST) & (y == -1))
         x, y = np.where(failed, 0, x), np.where(failed, 1, y)
         result = x // y + ((x % y != 0) & ((x < 0) != (y < 0)))
-        return Outcome(series(result, polars_type(BIGINT)), failed)
+        return columnar.Outcome(columnar.series(result, polars_type(BIGINT)), failed)
 
     return operation
 
@@ -163,23 +153,23 @@ def _rest(a: Numbers, b: Numbers) -> Numbers:
         return np.asarray(np.fmod(a, np.where(b == 0, np.ones_like(b), b)))
 
 
-def _remainder(call: Call) -> Operation | None:
+def _remainder(call: Call) -> columnar.Operation | None:
     kind = call.type
     if kind.kind is Kind.DECIMAL:
         return _decimal_remainder(call)
 
-    def operation(a: pl.Series, b: pl.Series) -> Outcome:
+    def operation(a: pl.Series, b: pl.Series) -> columnar.Outcome:
         x, y = a.to_numpy(), b.to_numpy()
-        return Outcome(series(_rest(x, y), polars_type(kind)), y == 0)
+        return columnar.Outcome(columnar.series(_rest(x, y), polars_type(kind)), y == 0)
 
     return operation
 
 
-def _decimal_remainder(call: Call) -> Operation:
+def _decimal_remainder(call: Call) -> columnar.Operation:
     left, right = (arg.type for arg in call.args)
     scale = max(left.scale, right.scale)
 
-    def operation(a: pl.Series, b: pl.Series) -> Outcome:
+    def operation(a: pl.Series, b: pl.Series) -> columnar.Outcome:
         x = decimals.rescaled(decimals.unscaled(a), left.scale, scale).tolist()
         y = decimals.rescaled(decimals.unscaled(b), right.scale, scale).tolist()
         zero = np.array([not each for each in y], dtype=bool)
@@ -189,39 +179,39 @@ def _decimal_remainder(call: Call) -> Operation:
     return operation
 
 
-def _positive_modulo(call: Call) -> Operation | None:
+def _positive_modulo(call: Call) -> columnar.Operation | None:
     kind = call.type
     if kind.kind is Kind.DECIMAL:
         return None
     # Java's sum of the two may wrap around, and Spark lets it; floats are computed as doubles.
     width: Any = np.int64 if kind == BIGINT else np.int32 if kind.is_integer else np.float64
 
-    def operation(a: pl.Series, b: pl.Series) -> Outcome:
+    def operation(a: pl.Series, b: pl.Series) -> columnar.Outcome:
         x, y = a.to_numpy().astype(width), b.to_numpy().astype(width)
         rest = _rest(x, y)
         with np.errstate(invalid="ignore"):
             result = np.where(rest < 0, _rest(rest + y, y), rest)
         if kind.is_integer:
             return integers(result.astype(np.int64), y == 0, kind)
-        return Outcome(series(result, polars_type(kind)), y == 0)
+        return columnar.Outcome(columnar.series(result, polars_type(kind)), y == 0)
 
     return operation
 
 
-def _negate(call: Call) -> Operation | None:
+def _negate(call: Call) -> columnar.Operation | None:
     kind = call.type
     if kind.is_fractional:
-        return total(lambda a: a * -1.0)
+        return columnar.total(lambda a: a * -1.0)
     if kind.kind is Kind.DECIMAL:
         return lambda a: exact(-decimals.unscaled(a), kind.scale, kind)
-    return lambda a: integers(*_difference(np.zeros(len(a), dtype=np.int64), longs(a)), kind)
+    return lambda a: integers(*_difference(np.zeros(len(a), dtype=np.int64), columnar.longs(a)), kind)
 
 
 _SUM = _ring(_sum, "+")
 _DIFFERENCE = _ring(_difference, "-")
 _PRODUCT = _ring(_product, "*")
 
-FUNCTIONS: dict[str, Strict] = {
+FUNCTIONS: dict[str, columnar.Strict] = {
     "+": _SUM,
     "-": _DIFFERENCE,
     "*": _PRODUCT,
@@ -230,11 +220,11 @@ FUNCTIONS: dict[str, Strict] = {
     "div": _whole_quotient,
     "pmod": _positive_modulo,
     "neg": _negate,
-    "try_add": forgiving(_SUM),
-    "try_subtract": forgiving(_DIFFERENCE),
-    "try_multiply": forgiving(_PRODUCT),
-    "try_divide": forgiving(_divide),
-    "try_mod": forgiving(_remainder),
+    "try_add": columnar.forgiving(_SUM),
+    "try_subtract": columnar.forgiving(_DIFFERENCE),
+    "try_multiply": columnar.forgiving(_PRODUCT),
+    "try_divide": columnar.forgiving(_divide),
+    "try_mod": columnar.forgiving(_remainder),
 }
 
 
@@ -243,28 +233,28 @@ FUNCTIONS: dict[str, Strict] = {
 # Bits of integer columns in two's complement; a shift takes its distance modulo the width, as in Java.
 
 
-def _shift(left: bool) -> Strict:
-    def build(call: Call) -> Operation:
+def _shift(left: bool) -> columnar.Strict:
+    def build(call: Call) -> columnar.Operation:
         width = INTEGER_BITS[call.type.kind]
 
         def shifted(value: pl.Series, distance: pl.Series) -> pl.Series:
             bits, places = value.to_numpy(), (distance.to_numpy() % width).astype(value.to_numpy().dtype)
             return pl.Series(np.left_shift(bits, places) if left else np.right_shift(bits, places))
 
-        return total(shifted)
+        return columnar.total(shifted)
 
     return build
 
 
-BITS: dict[str, Strict] = {
-    "&": plain(lambda a, b: pl.Series(a.to_numpy() & b.to_numpy())),
-    "|": plain(lambda a, b: pl.Series(a.to_numpy() | b.to_numpy())),
-    "^": plain(lambda a, b: pl.Series(a.to_numpy() ^ b.to_numpy())),
-    "~": plain(lambda a: pl.Series(~a.to_numpy())),
+BITS: dict[str, columnar.Strict] = {
+    "&": columnar.plain(lambda a, b: pl.Series(a.to_numpy() & b.to_numpy())),
+    "|": columnar.plain(lambda a, b: pl.Series(a.to_numpy() | b.to_numpy())),
+    "^": columnar.plain(lambda a, b: pl.Series(a.to_numpy() ^ b.to_numpy())),
+    "~": columnar.plain(lambda a: pl.Series(~a.to_numpy())),
     "shiftleft": _shift(left=True),
     "shiftright": _shift(left=False),
     # a narrow negative number is widened first, so its sign counts 64 times
-    "bit_count": plain(lambda a: pl.Series(np.bitwise_count(longs(a).view(np.uint64)))),
+    "bit_count": columnar.plain(lambda a: pl.Series(np.bitwise_count(columnar.longs(a).view(np.uint64)))),
 }
 
 
@@ -283,15 +273,15 @@ _EXACT_POWER = 22
 _SURE = 2.0**40
 
 
-def _abs(call: Call) -> Operation | None:
+def _abs(call: Call) -> columnar.Operation | None:
     kind = call.type
     if kind.is_fractional:
-        return total(lambda a: a.abs())
+        return columnar.total(lambda a: a.abs())
     if kind.kind is Kind.DECIMAL:
         return lambda a: exact(np.abs(decimals.unscaled(a)), kind.scale, kind)
 
-    def operation(a: pl.Series) -> Outcome:
-        values = longs(a)
+    def operation(a: pl.Series) -> columnar.Outcome:
+        values = columnar.longs(a)
         return integers(np.abs(values), values == np.iinfo(np.int64).min, kind)
 
     return operation
@@ -302,11 +292,11 @@ def _sign(a: pl.Series) -> pl.Series:
     return pl.Series(np.where(values == 0, values, np.sign(values)))
 
 
-def _whole(rounding: Callable[[Any], npt.NDArray[Any]], up: bool) -> Strict:
-    def build(call: Call) -> Operation | None:
+def _whole(rounding: Callable[[Any], npt.NDArray[Any]], up: bool) -> columnar.Strict:
+    def build(call: Call) -> columnar.Operation | None:
         source = call.args[0].type
         if source.is_integer:
-            return total(lambda a: a)
+            return columnar.total(lambda a: a)
         if source.kind is Kind.DECIMAL:
             return lambda a: exact(_stepped(decimals.unscaled(a), source.scale, up), 0, call.type)
         return lambda a: _as_long(rounding(a.to_numpy().astype(np.float64)))
@@ -319,28 +309,28 @@ def _stepped(values: npt.NDArray[Any], scale: int, up: bool) -> npt.NDArray[Any]
     return decimals.ints(-(-value // unit) if up else value // unit for value in values.tolist())
 
 
-def _as_long(values: Doubles) -> Outcome:
+def _as_long(values: Doubles) -> columnar.Outcome:
     """Whole doubles as BIGINTs: NaN counts as 0, what is out of range fails."""
     failed = (values >= LONG_EDGE) | (values < -LONG_EDGE)
     inside = np.where(failed | np.isnan(values), 0.0, values).astype(np.int64)
-    return Outcome(series(inside, polars_type(BIGINT)), failed)
+    return columnar.Outcome(columnar.series(inside, polars_type(BIGINT)), failed)
 
 
-def _round(name: str) -> Strict:
-    def build(call: Call) -> Operation | None:
+def _round(name: str) -> columnar.Strict:
+    def build(call: Call) -> columnar.Operation | None:
         kind, digits = call.type, call.args[1]
         assert isinstance(digits, Literal)
         if kind.is_integer and digits.value >= 0:
-            return total(lambda a, _: a)
+            return columnar.total(lambda a, _: a)
         if kind.kind is not Kind.DOUBLE or not 0 <= digits.value <= _EXACT_POWER:
             return None
-        by_digits = by_value(VALUES[name](call), [DOUBLE, INT], DOUBLE)
-        return lambda a, n: Outcome(_rounded(a, n, 10.0**digits.value, by_digits))
+        by_digits = columnar.by_value(VALUES[name](call), [DOUBLE, INT], DOUBLE)
+        return lambda a, n: columnar.Outcome(_rounded(a, n, 10.0**digits.value, by_digits))
 
     return build
 
 
-def _rounded(column: pl.Series, digits: pl.Series, unit: float, by_digits: Operation) -> pl.Series:
+def _rounded(column: pl.Series, digits: pl.Series, unit: float, by_digits: columnar.Operation) -> pl.Series:
     """Doubles are rounded by the digits they are written with, which only matters near a tie."""
     values = column.to_numpy()
     with np.errstate(invalid="ignore", over="ignore"):
@@ -360,15 +350,15 @@ def _root(a: pl.Series) -> pl.Series:
         return pl.Series(np.sqrt(a.to_numpy()))
 
 
-def _arrow(name: str) -> Strict:
+def _arrow(name: str) -> columnar.Strict:
     """Arrow's function of that name, if this Arrow has it."""
     function = getattr(pc, name, None)
     if function is None:
         return lambda _: None
-    return plain(lambda *columns: pl.Series(function(*(column.to_arrow() for column in columns))))
+    return columnar.plain(lambda *columns: pl.Series(function(*(column.to_arrow() for column in columns))))
 
 
-def _logarithm(name: str, above: float = 0.0) -> Strict:
+def _logarithm(name: str, above: float = 0.0) -> columnar.Strict:
     """NULL where there is none."""
     function = getattr(pc, name)
 
@@ -377,7 +367,7 @@ def _logarithm(name: str, above: float = 0.0) -> Strict:
         defined = pl.Series(~(a.to_numpy() <= above))
         return result.zip_with(defined, result.clear(len(result)))
 
-    return plain(form)
+    return columnar.plain(form)
 
 
 def _power(base: pl.Series, exponent: pl.Series) -> pl.Series:
@@ -388,26 +378,26 @@ def _power(base: pl.Series, exponent: pl.Series) -> pl.Series:
     return pl.Series(np.where(undefined, np.nan, result))
 
 
-def _scaled(factor: float) -> Strict:
-    return plain(lambda a: a * factor)
+def _scaled(factor: float) -> columnar.Strict:
+    return columnar.plain(lambda a: a * factor)
 
 
 _natural = _logarithm("ln")
 
-NUMERIC: dict[str, Strict] = {
+NUMERIC: dict[str, columnar.Strict] = {
     "abs": _abs,
-    "sign": plain(_sign),
+    "sign": columnar.plain(_sign),
     "ceil": _whole(np.ceil, up=True),
     "floor": _whole(np.floor, up=False),
     "round": _round("round"),
     "bround": _round("bround"),
-    "sqrt": plain(_root),
+    "sqrt": columnar.plain(_root),
     "ln": _natural,
     "log": lambda call: _natural(call) if len(call.args) == 1 else None,
     "log10": _logarithm("log10"),
     "log2": _logarithm("log2"),
     "log1p": _logarithm("log1p", above=-1.0),
-    "power": plain(_power),
+    "power": columnar.plain(_power),
     "degrees": _scaled(180.0 / math.pi),
     "radians": _scaled(math.pi / 180.0),
     **{

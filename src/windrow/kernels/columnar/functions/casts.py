@@ -16,16 +16,8 @@ from windrow.algebra.functions.values import casts as values
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import polars_type
+from windrow.kernels.columnar.functions import base
 from windrow.kernels.columnar.functions.arithmetic import LONG_EDGE, LONG_MAX, exact
-from windrow.kernels.columnar.functions.base import (
-    Operation,
-    Outcome,
-    by_value,
-    from_days,
-    longs,
-    series,
-    total,
-)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,10 +29,10 @@ _PLAIN_INTEGER = r"\A-?[0-9]{1,18}\z"
 _PLAIN_REAL = r"\A-?[0-9]{1,15}(\.[0-9]{1,15})?\z"
 
 
-def caster(source: DataType, target: DataType) -> Operation:
+def caster(source: DataType, target: DataType) -> base.Operation:
     """The conversion of a column without NULLs."""
     if source == target:
-        return total(lambda a: a)
+        return base.total(lambda a: a)
     make = _CASTS.get((_family(source), _family(target)))
     return make(source, target) if make else _by_value(source, target)
 
@@ -50,8 +42,8 @@ def meaning(source: DataType, target: DataType) -> Callable[[object], object]:
     return values.caster(source, target, safe=False)
 
 
-def _by_value(source: DataType, target: DataType) -> Operation:
-    return by_value(meaning(source, target), [source], target)
+def _by_value(source: DataType, target: DataType) -> base.Operation:
+    return base.by_value(meaning(source, target), [source], target)
 
 
 def never_fails(source: DataType, target: DataType) -> bool:
@@ -75,62 +67,62 @@ def _family(kind: DataType) -> str:
     return "real" if kind.is_fractional else kind.kind.value
 
 
-def _plain(_: DataType, target: DataType) -> Operation:
+def _plain(_: DataType, target: DataType) -> base.Operation:
     dtype = polars_type(target)
-    return total(lambda a: a.cast(dtype))
+    return base.total(lambda a: a.cast(dtype))
 
 
-def _integer_to_integer(_: DataType, target: DataType) -> Operation:
+def _integer_to_integer(_: DataType, target: DataType) -> base.Operation:
     low, high = target.bounds
 
-    def operation(a: pl.Series) -> Outcome:
-        numbers = longs(a)
+    def operation(a: pl.Series) -> base.Outcome:
+        numbers = base.longs(a)
         failed = (numbers < low) | (numbers > high)
-        return Outcome(series(np.where(failed, 0, numbers), polars_type(target)), failed)
+        return base.Outcome(base.series(np.where(failed, 0, numbers), polars_type(target)), failed)
 
     return operation
 
 
-def _integer_to_real(_: DataType, target: DataType) -> Operation:
+def _integer_to_real(_: DataType, target: DataType) -> base.Operation:
     dtype = polars_type(target)
-    return total(lambda a: a.cast(pl.Float64).cast(dtype))
+    return base.total(lambda a: a.cast(pl.Float64).cast(dtype))
 
 
-def _real_to_integer(_: DataType, target: DataType) -> Operation:
+def _real_to_integer(_: DataType, target: DataType) -> base.Operation:
     """Cut off after the point. 2⁶³ itself is taken for the greatest BIGINT, as Java does."""
     low, high = map(float, target.bounds)
 
-    def operation(a: pl.Series) -> Outcome:
+    def operation(a: pl.Series) -> base.Outcome:
         numbers = a.to_numpy().astype(np.float64)
         failed = ~np.isfinite(numbers) | (np.floor(numbers) > high) | (np.ceil(numbers) < low)
         at_edge = ~failed & (numbers == LONG_EDGE)
         inside = np.where(failed | at_edge, 0.0, numbers).astype(np.int64)
-        return Outcome(series(np.where(at_edge, LONG_MAX, inside), polars_type(target)), failed)
+        return base.Outcome(base.series(np.where(at_edge, LONG_MAX, inside), polars_type(target)), failed)
 
     return operation
 
 
-def _to_boolean(source: DataType, _: DataType) -> Operation:
+def _to_boolean(source: DataType, _: DataType) -> base.Operation:
     if source.kind is Kind.DECIMAL:
-        return total(lambda a: pl.Series(np.asarray(decimals.unscaled(a) != 0, dtype=bool)))
-    return total(lambda a: a != 0)
+        return base.total(lambda a: pl.Series(np.asarray(decimals.unscaled(a) != 0, dtype=bool)))
+    return base.total(lambda a: a != 0)
 
 
-def _decimal_to_integer(source: DataType, target: DataType) -> Operation:
+def _decimal_to_integer(source: DataType, target: DataType) -> base.Operation:
     unit, (low, high) = 10**source.scale, target.bounds
 
-    def operation(a: pl.Series) -> Outcome:
+    def operation(a: pl.Series) -> base.Outcome:
         cut = [abs(v) // unit * (-1 if v < 0 else 1) for v in decimals.unscaled(a).tolist()]
         bad = np.array([not low <= value <= high for value in cut], dtype=bool)
         kept = [0 if out else value for value, out in zip(cut, bad, strict=True)]
-        return Outcome(pl.Series(kept, dtype=polars_type(target)), bad)
+        return base.Outcome(pl.Series(kept, dtype=polars_type(target)), bad)
 
     return operation
 
 
-def _decimal_to_real(source: DataType, target: DataType) -> Operation:
+def _decimal_to_real(source: DataType, target: DataType) -> base.Operation:
     dtype = polars_type(target)
-    return total(lambda a: series(decimal_as_double(a, source), dtype))
+    return base.total(lambda a: base.series(decimal_as_double(a, source), dtype))
 
 
 def decimal_as_double(column: pl.Series, source: DataType) -> npt.NDArray[np.float64]:
@@ -143,61 +135,61 @@ def decimal_as_double(column: pl.Series, source: DataType) -> npt.NDArray[np.flo
     return np.array([value / unit for value in values.tolist()], dtype=np.float64)
 
 
-def _to_decimal(source: DataType, target: DataType) -> Operation:
+def _to_decimal(source: DataType, target: DataType) -> base.Operation:
     scale = 6 if source.kind is Kind.TIMESTAMP else source.scale
 
-    def operation(a: pl.Series) -> Outcome:
+    def operation(a: pl.Series) -> base.Outcome:
         units = decimals.unscaled(a) if source.kind is Kind.DECIMAL else a.cast(pl.Int64).to_numpy()
         return exact(units, scale, target)
 
     return operation
 
 
-def _integer_to_time(_: DataType, __: DataType) -> Operation:
+def _integer_to_time(_: DataType, __: DataType) -> base.Operation:
     """Seconds, kept within what a TIMESTAMP can hold."""
 
     def convert(a: pl.Series) -> pl.Series:
-        seconds, most = longs(a), LONG_MAX // MICROS
+        seconds, most = base.longs(a), LONG_MAX // MICROS
         micros = np.clip(seconds, -most, most) * MICROS
         micros = np.where(seconds > most, LONG_MAX, np.where(seconds < -most, -LONG_MAX - 1, micros))
         return pl.Series(micros)
 
-    return total(convert)
+    return base.total(convert)
 
 
-def _time_to_integer(source: DataType, target: DataType) -> Operation:
+def _time_to_integer(source: DataType, target: DataType) -> base.Operation:
     narrow = _integer_to_integer(source, target)
     return lambda a: narrow(pl.Series(a.to_numpy() // MICROS))
 
 
-def _time_to_real(source: DataType, target: DataType) -> Operation:
+def _time_to_real(source: DataType, target: DataType) -> base.Operation:
     general, dtype = _by_value(source, target), polars_type(target)
 
-    def operation(a: pl.Series) -> Outcome:
+    def operation(a: pl.Series) -> base.Outcome:
         micros = a.to_numpy()
         if len(micros) and max(abs(int(micros.min())), abs(int(micros.max()))) > _EXACT_DOUBLE:
             return general(a)
-        return Outcome(series(micros / MICROS, dtype))
+        return base.Outcome(base.series(micros / MICROS, dtype))
 
     return operation
 
 
-def _time_to_date(_: DataType, __: DataType) -> Operation:
-    return total(lambda a: from_days(a.to_numpy() // DAY))
+def _time_to_date(_: DataType, __: DataType) -> base.Operation:
+    return base.total(lambda a: base.from_days(a.to_numpy() // DAY))
 
 
-def _from_text(plain: str, read: pl.DataType) -> Callable[[DataType, DataType], Operation]:
+def _from_text(plain: str, read: pl.DataType) -> Callable[[DataType, DataType], base.Operation]:
     """Text that is all in plain form as polars reads it; other text value by value."""
 
-    def make(source: DataType, target: DataType) -> Operation:
+    def make(source: DataType, target: DataType) -> base.Operation:
         general = _by_value(source, target)
-        narrow = caster(BIGINT, target) if target.is_integer else total(lambda a: a)
+        narrow = caster(BIGINT, target) if target.is_integer else base.total(lambda a: a)
         return lambda a: narrow(a.cast(read)) if a.str.contains(plain).all() else general(a)
 
     return make
 
 
-_CASTS: dict[tuple[str, str], Callable[[DataType, DataType], Operation]] = {
+_CASTS: dict[tuple[str, str], Callable[[DataType, DataType], base.Operation]] = {
     ("integer", "integer"): _integer_to_integer,
     ("integer", "real"): _integer_to_real,
     ("integer", "BOOLEAN"): _to_boolean,

@@ -16,14 +16,7 @@ from windrow.algebra.expressions import Call, Literal
 from windrow.algebra.functions.calendar import DAY, HOUR, MICROS, MINUTE, MOST_DAYS, civil, days
 from windrow.algebra.types import decimal
 from windrow.kernels.columnar import decimals
-from windrow.kernels.columnar.functions.base import (
-    Operation,
-    Outcome,
-    Strict,
-    from_days,
-    longs,
-    plain,
-)
+from windrow.kernels.columnar.functions import base
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -77,12 +70,12 @@ def _day_of_year(day: Numbers) -> Numbers:
     return day - _days(year, np.ones_like(year), 1) + 1
 
 
-def _of_day(field: Callable[[Numbers], Numbers]) -> Strict:
-    return plain(lambda date: pl.Series(field(longs(date) // DAY)))
+def _of_day(field: Callable[[Numbers], Numbers]) -> base.Strict:
+    return base.plain(lambda date: pl.Series(field(base.longs(date) // DAY)))
 
 
-def _of_time(field: Callable[[Numbers], Numbers]) -> Strict:
-    return plain(lambda time: pl.Series(field(longs(time))))
+def _of_time(field: Callable[[Numbers], Numbers]) -> base.Strict:
+    return base.plain(lambda time: pl.Series(field(base.longs(time))))
 
 
 def _first_day(unit: str, day: Numbers) -> Numbers:
@@ -94,40 +87,40 @@ def _first_day(unit: str, day: Numbers) -> Numbers:
     return _days(year, (month - 1) // width * width + 1, 1)
 
 
-def _date_trunc(call: Call) -> Operation | None:
+def _date_trunc(call: Call) -> base.Operation | None:
     unit = call.args[0]
     assert isinstance(unit, Literal)
     width = _FIXED_UNITS.get(unit.value)
     if len(call.args) > 2:
         return None
 
-    def operation(_: pl.Series, time: pl.Series) -> Outcome:
-        instants = longs(time)
+    def operation(_: pl.Series, time: pl.Series) -> base.Outcome:
+        instants = base.longs(time)
         if width is not None:
             start = instants - instants % width
-            return Outcome(pl.Series(start), start > instants)
+            return base.Outcome(pl.Series(start), start > instants)
         day = _first_day(unit.value, instants // DAY)
         out = day < -MOST_DAYS
-        return Outcome(pl.Series(np.where(out, 0, day) * DAY), out)
+        return base.Outcome(pl.Series(np.where(out, 0, day) * DAY), out)
 
     return operation
 
 
-def _trunc(call: Call) -> Operation | None:
+def _trunc(call: Call) -> base.Operation | None:
     unit = call.args[1]
     assert isinstance(unit, Literal)
-    return lambda date, _: Outcome(from_days(_first_day(unit.value, longs(date) // DAY)))
+    return lambda date, _: base.Outcome(base.from_days(_first_day(unit.value, base.longs(date) // DAY)))
 
 
-def _within_int(day: Numbers, known: Flags | bool = True) -> Outcome:
+def _within_int(day: Numbers, known: Flags | bool = True) -> base.Outcome:
     """DATEs, checked: Spark counts days in 32 bits."""
     failed = ~((day >= -(1 << 31)) & (day < 1 << 31) & known)
-    return Outcome(from_days(np.where(failed, 0, day)), failed)
+    return base.Outcome(base.from_days(np.where(failed, 0, day)), failed)
 
 
-def _add_months(date: pl.Series, months: pl.Series) -> Outcome:
-    year, month, day = _civil(longs(date) // DAY)
-    years, month = np.divmod(year * 12 + month - 1 + longs(months), 12)
+def _add_months(date: pl.Series, months: pl.Series) -> base.Outcome:
+    year, month, day = _civil(base.longs(date) // DAY)
+    years, month = np.divmod(year * 12 + month - 1 + base.longs(months), 12)
     return _within_int(_days(years, month + 1, np.minimum(day, _month_length(years, month + 1))))
 
 
@@ -136,8 +129,8 @@ def _last_day(day: Numbers) -> Numbers:
     return _days(year, month, _month_length(year, month))
 
 
-def _make_date(year: pl.Series, month: pl.Series, day: pl.Series) -> Outcome:
-    years, months, of_month = longs(year), longs(month), longs(day)
+def _make_date(year: pl.Series, month: pl.Series, day: pl.Series) -> base.Outcome:
+    years, months, of_month = base.longs(year), base.longs(month), base.longs(day)
     known = (months >= 1) & (months <= 12)
     months = np.where(known, months, 1)
     known = known & (of_month >= 1) & (of_month <= _month_length(years, months))
@@ -145,17 +138,17 @@ def _make_date(year: pl.Series, month: pl.Series, day: pl.Series) -> Outcome:
 
 
 def _moved(date: pl.Series, by: Numbers) -> pl.Series:
-    return from_days((longs(date) // DAY + by).astype(np.int32).astype(np.int64))
+    return base.from_days((base.longs(date) // DAY + by).astype(np.int32).astype(np.int64))
 
 
-def _times(unit: int) -> Operation:
+def _times(unit: int) -> base.Operation:
     """Whole units of time as microseconds."""
     most = _LONG_MAX // unit
 
-    def operation(count: pl.Series) -> Outcome:
-        counted = longs(count)
+    def operation(count: pl.Series) -> base.Outcome:
+        counted = base.longs(count)
         out = (counted > most) | (counted < -most)
-        return Outcome(pl.Series(np.where(out, 0, counted) * unit), out)
+        return base.Outcome(pl.Series(np.where(out, 0, counted) * unit), out)
 
     return operation
 
@@ -166,11 +159,11 @@ def _part(interval: Numbers, unit: int, below: int | None = None) -> Numbers:
     return (rest - np.fmod(rest, unit)) // unit
 
 
-def _exact_seconds(micros: Callable[[Numbers], Numbers]) -> Strict:
-    return plain(lambda time: decimals.decimal_column(micros(longs(time)), _SECONDS))
+def _exact_seconds(micros: Callable[[Numbers], Numbers]) -> base.Strict:
+    return base.plain(lambda time: decimals.decimal_column(micros(base.longs(time)), _SECONDS))
 
 
-FUNCTIONS: dict[str, Strict] = {
+FUNCTIONS: dict[str, base.Strict] = {
     "year": _of_day(lambda day: _civil(day)[0]),
     "quarter": _of_day(lambda day: (_civil(day)[1] + 2) // 3),
     "month": _of_day(lambda day: _civil(day)[1]),
@@ -186,20 +179,22 @@ FUNCTIONS: dict[str, Strict] = {
     "exact_second": _exact_seconds(lambda time: time % MINUTE),
     "date_trunc": _date_trunc,
     "trunc": _trunc,
-    "date_add": plain(lambda date, by: _moved(date, longs(by))),
-    "date_sub": plain(lambda date, by: _moved(date, -longs(by))),
+    "date_add": base.plain(lambda date, by: _moved(date, base.longs(by))),
+    "date_sub": base.plain(lambda date, by: _moved(date, -base.longs(by))),
     "add_months": lambda _: _add_months,
-    "datediff": plain(lambda a, b: pl.Series((longs(a) // DAY - longs(b) // DAY).astype(np.int32))),
-    "last_day": plain(lambda date: from_days(_last_day(longs(date) // DAY))),
+    "datediff": base.plain(
+        lambda a, b: pl.Series((base.longs(a) // DAY - base.longs(b) // DAY).astype(np.int32))
+    ),
+    "last_day": base.plain(lambda date: base.from_days(_last_day(base.longs(date) // DAY))),
     "make_date": lambda _: _make_date,
     "unix_date": _of_time(lambda date: date // DAY),
-    "date_from_unix_date": plain(lambda day: from_days(longs(day))),
+    "date_from_unix_date": base.plain(lambda day: base.from_days(base.longs(day))),
     "unix_seconds": _of_time(lambda time: time // MICROS),
     "unix_millis": _of_time(lambda time: time // 1000),
-    "unix_micros": plain(lambda time: time),
+    "unix_micros": base.plain(lambda time: time),
     "timestamp_seconds": lambda call: _times(MICROS) if call.args[0].type.is_integer else None,
     "timestamp_millis": lambda _: _times(1000),
-    "timestamp_micros": plain(lambda micros: micros),
+    "timestamp_micros": base.plain(lambda micros: micros),
     "interval_day": _of_time(lambda interval: _part(interval, DAY)),
     "interval_hour": _of_time(lambda interval: _part(interval, HOUR, DAY)),
     "interval_minute": _of_time(lambda interval: _part(interval, MINUTE, HOUR)),

@@ -44,15 +44,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS, Argument, Measures
-from windrow.kernels.aggregates.partials import (
-    CountPartial,
-    ExactTotal,
-    Extreme,
-    FloatMoments,
-    FloatTotal,
-    SelectedPartial,
-)
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import GREATEST
 from windrow.kernels.columnar.expressions import can_fail, compile_expression
@@ -190,7 +183,9 @@ class Candidates(Grouped):
     def fits(general: Grouped) -> bool:
         """Whether extremes are all that is asked for, of rows whose expiry is known."""
         layouts = general.measures.layouts
-        selects = all(isinstance(partial, SelectedPartial) for partial in layouts[GROUPS].partials[1:])
+        selects = all(
+            isinstance(partial, partials.SelectedPartial) for partial in layouts[GROUPS].partials[1:]
+        )
         asked = len(layouts) == 1 and len(layouts[GROUPS].partials) > 1
         return general.known and asked and selects and TURN not in general.rows
 
@@ -251,7 +246,13 @@ def standing(group: Ints, ends: Ints, value: Ints) -> npt.NDArray[np.bool_]:
     return found
 
 
-_LIFTED = (CountPartial, ExactTotal, FloatTotal, FloatMoments, Extreme)
+_LIFTED = (
+    partials.CountPartial,
+    partials.ExactTotal,
+    partials.FloatTotal,
+    partials.FloatMoments,
+    partials.Extreme,
+)
 
 
 class ByEnd(Grouped):
@@ -277,7 +278,7 @@ class ByEnd(Grouped):
         self.rows = dict(self.groups) | self.lanes | {VE: pl.Int64()}
         self.pieces = dict(self.rows) | {VS: pl.Int64()}
         extremes = self.states.partials[1:]
-        self.only_extremes = bool(extremes) and all(isinstance(each, Extreme) for each in extremes)
+        self.only_extremes = bool(extremes) and all(isinstance(each, partials.Extreme) for each in extremes)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         after, found = super().advance(state, inputs, step)

@@ -51,28 +51,10 @@ from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.group_by import SHOWN, Grouped
 from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    TS,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    columns_of,
-    consolidated,
-)
 from windrow.kernels.relational.signed_rows import together as all_of
+from windrow.kernels.relational.windows import rows as row_windows
 from windrow.kernels.relational.windows.extents import NUMBER_OF_REPORTS, ReportedRows, begin_reports
 from windrow.kernels.relational.windows.leaf import NUMBER, PENDING
-from windrow.kernels.relational.windows.rows import (
-    COUNTS,
-    INSIDE,
-    MOMENT,
-    POSITION,
-    Numbering,
-    ReachedPositions,
-)
 from windrow.kernels.state import PANE, Delta, State
 from windrow.windows.rows import RowsWindow
 
@@ -101,9 +83,9 @@ class Binned(Grouped):
         self.leaf = leaf
         self.between = tuple(between)
         self.inputs: tuple[Operator, ...] = leaf.inputs
-        self.counted: Columns = {TS: pl.Int64(), COUNT: pl.Int64()}
+        self.counted: signed.Columns = {signed.TS: pl.Int64(), COUNT: pl.Int64()}
         #: of each table of states, its columns
-        self.tables: dict[str, Columns] = {
+        self.tables: dict[str, signed.Columns] = {
             name: dict(table.schema) for name, table in self._states(signed.blank(leaf.rows)).items()
         }
         #: the states of bins that are looked at in a step, with the bin of each
@@ -112,16 +94,16 @@ class Binned(Grouped):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (rows,) = inputs
         moves, unfinished, ranked = self._moves(state, rows, step)
-        last = state.meta.get(LAST, -FOREVER)
+        last = state.meta.get(LAST, -signed.FOREVER)
         tables = self._with(state, rows)
         meta = {RANKED: ranked, LAST: int(moves[-1]) if len(moves) else last}
         chunks = {**state.chunks, UNFINISHED: chunks_of(unfinished)}
         if not len(moves):
-            return State(chunks | self._kept(tables, -FOREVER), meta), signed.blank(self.columns)
+            return State(chunks | self._kept(tables, -signed.FOREVER), meta), signed.blank(self.columns)
         step.slides.append(moves)
         bins = self._placed(tables[GROUPS], moves, last)
-        here = bins.filter(pl.col(VS) < FOREVER)
-        touched = here.filter((pl.col(VS) > -FOREVER) | (pl.col(VE) < FOREVER))
+        here = bins.filter(pl.col(signed.VS) < signed.FOREVER)
+        touched = here.filter((pl.col(signed.VS) > -signed.FOREVER) | (pl.col(signed.VE) < signed.FOREVER))
         shown = frame_of(state.of(SHOWN), self.shown)
         same = self._in(shown, touched)
         found, after = self._changed(here.filter(self._in(here, touched)), shown.filter(same), tables)
@@ -135,11 +117,14 @@ class Binned(Grouped):
         ranked = state.meta.get(RANKED, 0)
         if not self.leaf.spec.by_rank:
             rows = rows.filter(pl.col(NUMBER) % every == 0)
-        new = rows.select(TS, pl.lit(1, pl.Int64).alias(COUNT))
+        new = rows.select(signed.TS, pl.lit(1, pl.Int64).alias(COUNT))
         unfinished = signed.together([frame_of(state.of(UNFINISHED), self.counted), new], self.counted)
-        unfinished = unfinished.group_by(TS).agg(pl.col(COUNT).sum()).sort(TS)
-        final, later = unfinished.filter(pl.col(TS) < known), unfinished.filter(pl.col(TS) >= known)
-        values, counts = final[TS].to_numpy(), final[COUNT].to_numpy()
+        unfinished = unfinished.group_by(signed.TS).agg(pl.col(COUNT).sum()).sort(signed.TS)
+        final, later = (
+            unfinished.filter(pl.col(signed.TS) < known),
+            unfinished.filter(pl.col(signed.TS) >= known),
+        )
+        values, counts = final[signed.TS].to_numpy(), final[COUNT].to_numpy()
         if not self.leaf.spec.by_rank:
             return values, later, ranked
         after = ranked + np.cumsum(counts)
@@ -147,10 +132,12 @@ class Binned(Grouped):
 
     def _states(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Rows as states by value of the attribute and group."""
-        frame = self.leaf.pieces(rows, rows[TS], rows[TS] + 1)
+        frame = self.leaf.pieces(rows, rows[signed.TS], rows[signed.TS] + 1)
         for operator in self.between:
             frame = operator.apply([frame])
-        return self.measures.tables(frame.with_columns(pl.col(TS).alias("#pane"), pl.col(TS).alias("#t")))
+        return self.measures.tables(
+            frame.with_columns(pl.col(signed.TS).alias("#pane"), pl.col(signed.TS).alias("#t"))
+        )
 
     def _with(self, state: State, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """All states, those of new rows combined with those that are there."""
@@ -174,12 +161,15 @@ class Binned(Grouped):
     def _placed(self, table: pl.DataFrame, moves: Ints, last: int) -> pl.DataFrame:
         """Bins with when they enter and leave; those that were inside have no beginning."""
         t = table[PANE].to_numpy()
-        ends = np.append(moves, FOREVER)
-        enters = np.where(t <= last, -FOREVER, ends[np.searchsorted(moves, t)])
+        ends = np.append(moves, signed.FOREVER)
+        enters = np.where(t <= last, -signed.FOREVER, ends[np.searchsorted(moves, t)])
         leaves = ends[np.searchsorted(moves, t + self.leaf.spec.range)]
         keys = [pl.col(a).alias(b) for a, b in zip(self.measures.keys, self.keys, strict=True)]
         return table.with_columns(
-            *keys, pl.Series(VS, enters), pl.Series(VE, leaves), pl.lit(1, pl.Int64).alias(N)
+            *keys,
+            pl.Series(signed.VS, enters),
+            pl.Series(signed.VE, leaves),
+            pl.lit(1, pl.Int64).alias(signed.N),
         )
 
     def _changed(
@@ -190,7 +180,7 @@ class Binned(Grouped):
         both = pl.concat([shown.select(self.keys), bins.select(self.keys)]) if self.keys else pl.DataFrame()
         size = shown.height + bins.height
         group = signed.codes(both, self.keys) if self.keys else np.zeros(size, dtype=np.int64)
-        cells, values = self._cells(bins, group[shown.height :], FOREVER)
+        cells, values = self._cells(bins, group[shown.height :], signed.FOREVER)
         found = self._changes(shown, group[: shown.height], bins, cells, values)
         self._looked_at = {}
         return found
@@ -241,7 +231,7 @@ class RowPanes(Operator):
     name = "γ, panes of rows"
 
     def __init__(
-        self, plan: Aggregate, leaf: Numbering, between: Sequence[Stateless], *, careful: bool
+        self, plan: Aggregate, leaf: row_windows.Numbering, between: Sequence[Stateless], *, careful: bool
     ) -> None:
         self.plan = plan
         self.leaf = leaf
@@ -255,16 +245,18 @@ class RowPanes(Operator):
         query = RowsQuery(Emit(plan), (), plan, (), window, (), window.origins[0])
         self.cut = query.cut
         self.kernel = kernel_of(PaneAnswers(query, self.measures))
-        self.columns = columns_of(plan.schema)
-        self.shown: Columns = columns_of(plan.schema, {})
-        self.found: Columns = {END: pl.Int64()} | dict(self.shown)
+        self.columns = signed.columns_of(plan.schema)
+        self.shown: signed.Columns = signed.columns_of(plan.schema, {})
+        self.found: signed.Columns = {END: pl.Int64()} | dict(self.shown)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         kept = part(state, ROWS)
         before, new, rows = self._numbered(kept, inputs[0], step)
         ends = ExtentEnds(self.cut.slide, before, new)
-        ready, waiting = self._ready(frame_of(kept.of(INSIDE), self.leaf.numbered), new, ends.count)
-        rows = State({**rows.chunks, INSIDE: chunks_of(waiting)})
+        ready, waiting = self._ready(
+            frame_of(kept.of(row_windows.INSIDE), self.leaf.numbered), new, ends.count
+        )
+        rows = State({**rows.chunks, row_windows.INSIDE: chunks_of(waiting)})
         panes, found = self._windows(part(state, PANES), ready, PaneClock(before, ends.count))
         told = self._one_by_one if self.reports else self._replaced
         own, pieces = told(part(state, REPORTED), found, ends, step)
@@ -274,32 +266,32 @@ class RowPanes(Operator):
         """How many rows there were, those that are new, with their positions, and what waits to be final."""
         leaf = self.leaf
         waiting = all_of([frame_of(state.of(PENDING), leaf.rows), rows], leaf.rows)
-        counts = frame_of(state.of(COUNTS), leaf.counted)
-        before, new = int(counts["count"][0]) if counts.height else 0, blank(leaf.numbered)
+        counts = frame_of(state.of(row_windows.COUNTS), leaf.counted)
+        before, new = int(counts["count"][0]) if counts.height else 0, signed.blank(leaf.numbered)
         if waiting.height:
             new, waiting, counts = leaf.number(waiting, counts, step)
-        return before, new, State({PENDING: chunks_of(waiting), COUNTS: chunks_of(counts)})
+        return before, new, State({PENDING: chunks_of(waiting), row_windows.COUNTS: chunks_of(counts)})
 
     def _ready(self, held: pl.DataFrame, new: pl.DataFrame, count: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows to lift now, all of which are in some extent, and those that wait for its end."""
         rows = all_of([held, new], self.leaf.numbered)
-        places = rows[POSITION].to_numpy()
+        places = rows[row_windows.POSITION].to_numpy()
         rows = rows.filter(pl.Series(self.cut.holds(places - 1), dtype=pl.Boolean))
         if not self.careful:
-            return rows, blank(self.leaf.numbered)
-        done = rows[POSITION] <= count // self.cut.slide * self.cut.slide
+            return rows, signed.blank(self.leaf.numbered)
+        done = rows[row_windows.POSITION] <= count // self.cut.slide * self.cut.slide
         return rows.filter(done), rows.filter(~done)
 
     def _windows(self, state: State, rows: pl.DataFrame, clock: PaneClock) -> tuple[State, pl.DataFrame]:
         """The groups of the extents whose ends are reached, each with that end."""
         tables = {}
         if rows.height:
-            frame = self.leaf.pieces(rows, rows[TS], rows[TS] + 1)
+            frame = self.leaf.pieces(rows, rows[signed.TS], rows[signed.TS] + 1)
             for operator in self.between:
                 frame = operator.apply([frame])
             panes = self.cut.panes_of(frame[PLACE].to_numpy() - 1)
             tables = self.measures.tables(
-                frame.with_columns(pl.col(TS).alias("#t"), pl.Series("#pane", panes))
+                frame.with_columns(pl.col(signed.TS).alias("#t"), pl.Series("#pane", panes))
             )
         delta = Delta({name: table.to_arrow() for name, table in tables.items()})
         state, answers = self.kernel.advance(state, delta, clock)
@@ -315,7 +307,7 @@ class RowPanes(Operator):
         bounds = {"at": ends.moments(reached), "start": reached - self.leaf.spec.rows, "end": reached}
         begin_reports(step, first, pl.DataFrame(bounds, schema=dict.fromkeys(bounds, pl.Int64)))
         number = np.searchsorted(reached, found[END].to_numpy()) + first
-        pieces = self._pieces(found, number).with_columns(pl.col(VS).add(1).alias(VE))
+        pieces = self._pieces(found, number).with_columns(pl.col(signed.VS).add(1).alias(signed.VE))
         return State({}, {NUMBER_OF_REPORTS: first + len(reached)}), pieces.select(list(self.columns))
 
     def _replaced(
@@ -325,7 +317,7 @@ class RowPanes(Operator):
         step.slides.append(np.unique(ends.moments(ends.entered)))
         reached = ends.reached
         if not len(reached):
-            return state, blank(self.columns)
+            return state, signed.blank(self.columns)
         moments = ends.moments(reached)
         step.last_end = max(step.last_end, int(moments[-1]))
         shown = frame_of(state.of(SHOWN), self.shown)
@@ -334,11 +326,15 @@ class RowPanes(Operator):
         gone = self._pieces(found.filter(~last), moments[place[~last.to_numpy()] + 1], -1)
         new = [self._pieces(found, moments[place]), gone, self._pieces(shown, int(moments[0]), -1)]
         after = {SHOWN: chunks_of(found.filter(last).select(list(self.shown)))}
-        return State(after), consolidated(all_of(new, self.columns))
+        return State(after), signed.consolidated(all_of(new, self.columns))
 
     def _pieces(self, rows: pl.DataFrame, vs: Ints | int, n: int = 1) -> pl.DataFrame:
-        begins = pl.lit(vs, pl.Int64).alias(VS) if isinstance(vs, int) else pl.Series(VS, vs, dtype=pl.Int64)
-        constant = {VE: FOREVER, N: n, TS: -FOREVER}
+        begins = (
+            pl.lit(vs, pl.Int64).alias(signed.VS)
+            if isinstance(vs, int)
+            else pl.Series(signed.VS, vs, dtype=pl.Int64)
+        )
+        constant = {signed.VE: signed.FOREVER, signed.N: n, signed.TS: -signed.FOREVER}
         return rows.with_columns(
             begins, *(pl.lit(value, pl.Int64).alias(name) for name, value in constant.items())
         ).select(list(self.columns))
@@ -347,7 +343,7 @@ class RowPanes(Operator):
 class ExtentEnds:
     """The ends of extents that new rows reach, and when.
 
-    >>> new = pl.DataFrame({POSITION: [4, 5, 6], MOMENT: [10, 20, 20]})
+    >>> new = pl.DataFrame({row_windows.POSITION: [4, 5, 6], row_windows.MOMENT: [10, 20, 20]})
     >>> ends = ExtentEnds(2, before=3, new=new)
     >>> ends.reached.tolist(), ends.moments(ends.reached).tolist()
     ([4, 6], [10, 20])
@@ -355,7 +351,7 @@ class ExtentEnds:
 
     def __init__(self, slide: int, before: int, new: pl.DataFrame) -> None:
         self.slide = slide
-        self.places, self.times = new[POSITION].to_numpy(), new[MOMENT].to_numpy()
+        self.places, self.times = new[row_windows.POSITION].to_numpy(), new[row_windows.MOMENT].to_numpy()
         self.before = before
         self.count = int(self.places.max()) if len(self.places) else before
 
@@ -375,6 +371,6 @@ class ExtentEnds:
         if not len(ends):
             return ends
         alone = np.zeros(len(self.places), dtype=np.int64)
-        return ReachedPositions(alone, self.places, self.times).moment(
+        return row_windows.ReachedPositions(alone, self.places, self.times).moment(
             np.zeros(len(ends), dtype=np.int64), ends
         )

@@ -29,18 +29,7 @@ from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.emission import first_report, last_report, moved_by_rows
 from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
-from windrow.kernels.relational.internal.operators import (
-    LEAST,
-    MAYBE,
-    Branch,
-    Copies,
-    Moment,
-    Stamped,
-    Unmatched,
-    Valued,
-    Witnessed,
-    let_go,
-)
+from windrow.kernels.relational.internal import operators as over_runs
 from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns, ids_of
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Step, United, composed, part
@@ -92,7 +81,7 @@ class Outliving(Operator):
         shown = {source.number: source.shown(runs[source.number], stop) for source in self.sources}
         moment = self._moment(state, step)
         looked: dict[str, State] = {}
-        found = let_go(self._computed(self.results, "", state, shown, moment, looked))
+        found = over_runs.let_go(self._computed(self.results, "", state, shown, moment, looked))
         said = frame_of(state.of(SAID), self.said)
         pieces, said, unsettled = self._differences(said, self._born(found, moment), stop)
         since = min([self._since(shown, stop), *moment.held])
@@ -132,14 +121,14 @@ class Outliving(Operator):
         tables = composed(looked)
         return State({**own.chunks, **tables.chunks}, {**own.meta, **tables.meta})
 
-    def _moment(self, state: State, step: Step) -> Moment:
+    def _moment(self, state: State, step: Step) -> over_runs.Moment:
         known: dict[str, Any] = {field.name: getattr(step, field.name) for field in fields(Step)}
         moved = frame_of(state.of(SLIDES), MOVED)["#at"].to_numpy()
         known["slides"] = [*step.slides, moved]
         until = step.slice.stop
         if step.slice.ended and self.periodic:
             until = min(until, last_report(self.grids, step) + 1)
-        return Moment(**known, since=state.meta.get(SINCE, -FOREVER), until_report=until)
+        return over_runs.Moment(**known, since=state.meta.get(SINCE, -FOREVER), until_report=until)
 
     def _computed(
         self,
@@ -147,7 +136,7 @@ class Outliving(Operator):
         path: str,
         state: State,
         shown: dict[str, pl.DataFrame],
-        moment: Moment,
+        moment: over_runs.Moment,
         looked: dict[str, State],
     ) -> pl.DataFrame:
         """The result of an operator over all runs; only tables remember what they were."""
@@ -162,7 +151,7 @@ class Outliving(Operator):
         looked[path], found = operator.advance(part(state, path), inputs, moment)
         return found
 
-    def _born(self, found: pl.DataFrame, moment: Moment) -> pl.DataFrame:
+    def _born(self, found: pl.DataFrame, moment: over_runs.Moment) -> pl.DataFrame:
         """When each result of the step is there; of a periodic plan, from a reporting instant on."""
         found = found.filter(pl.col(VS) < moment.slice.stop)
         if self.periodic and found.height:
@@ -171,10 +160,10 @@ class Outliving(Operator):
             at = first_report(self.grids, moment, at)
             found = found.with_columns(pl.Series(VS, at, dtype=pl.Int64))
             found = found.filter((pl.col(VS) < pl.col(VE)) & (pl.col(VS) < moment.until_report))
-        hoped = (pl.col(MAYBE) > 0) & (pl.col(LEAST) > moment.slice.stop)
+        hoped = (pl.col(over_runs.MAYBE) > 0) & (pl.col(over_runs.LEAST) > moment.slice.stop)
         born = found.with_columns(
             pl.max_horizontal(VS, pl.lit(moment.slice.start, pl.Int64)).alias(VS),
-            pl.col(LEAST).alias(VE),
+            pl.col(over_runs.LEAST).alias(VE),
             pl.when(hoped).then(HOPED).otherwise(SURE).cast(pl.Int8).alias(LANE),
         )
         return born.filter(pl.col(VS) < pl.col(VE)).select(list(self.said))
@@ -292,7 +281,8 @@ class OutlivingBuilder:
     def _(self, plan: ops.Union) -> Operator:
         number = self._number()
         return United(
-            plan, [Branch(self.of(part), number, branch + 1) for branch, part in enumerate(plan.inputs)]
+            plan,
+            [over_runs.Branch(self.of(part), number, branch + 1) for branch, part in enumerate(plan.inputs)],
         )
 
     @_build.register
@@ -305,7 +295,7 @@ class OutlivingBuilder:
         below = self.of(plan.input)
         names = [plan.input.schema.names, plan.table.schema.names]
         if not plan.is_retroactive:
-            return Copies(LookedUp(plan, below), self._number(), names[1])
+            return over_runs.Copies(LookedUp(plan, below), self._number(), names[1])
         table = self._source(TableRuns(TablePieces(plan.table, self.lag), self._number(), names[1]))
         return Joined([below, table], plan.predicate, names, self.choice)
 
@@ -314,10 +304,10 @@ class OutlivingBuilder:
         number = self._number()
         left, right = self.of(plan.left), self.of(plan.right)
         names = [plan.left.schema.names, plan.right.schema.names]
-        pairs = Joined([Stamped(left), right], plan.predicate, names, self.choice)
+        pairs = Joined([over_runs.Stamped(left), right], plan.predicate, names, self.choice)
         if plan.negated:
-            return Unmatched(left, pairs, number)
-        return Witnessed(pairs, left, number, internal=plan.is_internal)
+            return over_runs.Unmatched(left, pairs, number)
+        return over_runs.Witnessed(pairs, left, number, internal=plan.is_internal)
 
     @_build.register(ops.Distinct)
     @_build.register(ops.Except)
@@ -333,4 +323,4 @@ class OutlivingBuilder:
         if not plan.is_internal:
             return runs
         grids = [leaf.spec.grid for leaf in self.emit.leaves if leaf.spec.grid is not None]
-        return Valued(plan, self.of(plan.input), runs, grids if self.emit.is_periodic else None)
+        return over_runs.Valued(plan, self.of(plan.input), runs, grids if self.emit.is_periodic else None)

@@ -49,40 +49,11 @@ import polars as pl
 
 from windrow.algebra.expressions import Expression
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.relational.expiry_layouts import (
-    Choice,
-    Chunks,
-    ExpiryLayout,
-    Fifo,
-    Tables,
-    chunks_of,
-    frame_of,
-    purged,
-)
+from windrow.kernels.relational import expiry_layouts as layouts
+from windrow.kernels.relational import signed_rows as signed
+from windrow.kernels.relational.join import partners
 from windrow.kernels.relational.join.order import WindowStats, augmented_order, order_cost
-from windrow.kernels.relational.join.partners import (
-    Condition,
-    keyed,
-    last_of,
-    meet,
-    satisfying,
-    still_there,
-    with_negative_rows,
-)
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    ID,
-    SIGNED,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    N,
-    blank,
-    negated,
-    together,
-)
 from windrow.kernels.state import State
 
 #: the instant up to which expired rows were last purged
@@ -97,21 +68,30 @@ class Expiry:
 
     def is_due(self, meta: Mapping[str, int], floor: int) -> bool:
         """Whether anything leaves now."""
-        return not self.every or floor >= FOREVER or floor - meta.get(PURGED, -FOREVER) >= self.every
+        return (
+            not self.every
+            or floor >= signed.FOREVER
+            or floor - meta.get(PURGED, -signed.FOREVER) >= self.every
+        )
 
     def after(self, meta: Mapping[str, int], floor: int) -> dict[str, int]:
         """What is to be remembered of a step."""
         if not self.every:
             return {}
-        return {PURGED: floor if self.is_due(meta, floor) else meta.get(PURGED, -FOREVER)}
+        return {PURGED: floor if self.is_due(meta, floor) else meta.get(PURGED, -signed.FOREVER)}
 
     def left(
-        self, layout: ExpiryLayout, chunks: Chunks, meta: Mapping[str, int], floor: int, columns: Columns
-    ) -> Chunks:
+        self,
+        layout: layouts.ExpiryLayout,
+        chunks: layouts.Chunks,
+        meta: Mapping[str, int],
+        floor: int,
+        columns: signed.Columns,
+    ) -> layouts.Chunks:
         """Without what leaves now: rows that are over at `floor`."""
         if self.every is None:
             return layout.forget(chunks, floor)
-        return purged(layout, chunks, floor + 1, columns) if self.is_due(meta, floor) else chunks
+        return layouts.purged(layout, chunks, floor + 1, columns) if self.is_due(meta, floor) else chunks
 
     @property
     def text(self) -> str:
@@ -176,10 +156,10 @@ def observed(
     order, since = order_of(meta, size), meta.get(SINCE, now)
     total = [meta.get(f"arrived.{place}", 0) + number for place, number in enumerate(arrived)]
     enough = sum(total) >= max(FEWEST_ROWS, sum(rows) // 2)
-    if enough and abs(since) < FOREVER and since < now < FOREVER:
+    if enough and abs(since) < signed.FOREVER and since < now < signed.FOREVER:
         order = cheaper(order, total, rows, values(), now - since)
         total, since = [0] * size, now
-    elif abs(since) >= FOREVER:
+    elif abs(since) >= signed.FOREVER:
         since = now
     found = {f"order.{place}": input_ for place, input_ in enumerate(order)}
     found |= {f"arrived.{place}": number for place, number in enumerate(total)}
@@ -197,7 +177,7 @@ class Joined(Operator):
         below: Sequence[Operator],
         predicate: Expression,
         names: Sequence[Sequence[str]],
-        choice: Choice,
+        choice: layouts.Choice,
         *,
         ahead: bool = False,
         tells: bool = False,
@@ -207,21 +187,26 @@ class Joined(Operator):
         self.ahead = ahead
         #: of which inputs it is remembered when rows began: rows that come may have begun before them
         self.remembers = [ahead or (by_source and choice.known(part)) for part in below]
-        self.layouts: list[ExpiryLayout] = [choice.layout(part) for part in below]
-        self.condition = Condition(predicate, names)
-        self.loops = choice.options.tables is Tables.LOOPS
+        self.layouts: list[layouts.ExpiryLayout] = [choice.layout(part) for part in below]
+        self.condition = partners.Condition(predicate, names)
+        self.loops = choice.options.tables is layouts.Tables.LOOPS
         #: whether results end by negative rows, although rows below carry their ends
         self.tells = tells and self.hashes and any(map(choice.ends, below))
         self.expiry = Expiry(choice.options.expire_every)
         self.reorders = choice.options.reorder and len(self.inputs) >= FEWEST_INPUTS
-        self.sides: list[Columns] = [
-            {n: d for n, d in part.columns.items() if n != TURN and (n != VS or remembers)}
+        self.sides: list[signed.Columns] = [
+            {n: d for n, d in part.columns.items() if n != signed.TURN and (n != signed.VS or remembers)}
             for part, remembers in zip(below, self.remembers, strict=True)
         ]
-        values = [item for part in below for item in part.columns.items() if item[0] not in (*SIGNED, TURN)]
+        values = [
+            item
+            for part in below
+            for item in part.columns.items()
+            if item[0] not in (*signed.SIGNED, signed.TURN)
+        ]
         assert len(dict(values)) == len(values), "inputs of a join have a column in common"
         #: the columns of results as they are found
-        self.made: Columns = dict(values) | dict(SIGNED)
+        self.made: signed.Columns = dict(values) | dict(signed.SIGNED)
         self.columns = self.made
 
     @property
@@ -230,14 +215,14 @@ class Joined(Operator):
         return bool(self.condition.equalities) and not self.loops
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        old = [frame_of(state.of(str(i)), side) for i, side in enumerate(self.sides)]
+        old = [layouts.frame_of(state.of(str(i)), side) for i, side in enumerate(self.sides)]
         found = self.found(*self._with_ends(inputs, old, step), order_of(state.meta, len(old)))
         # rows that end right now are kept by all, so that another plan can be started from them
-        floor = last_of(step.slice, told=True)
+        floor = partners.last_of(step.slice, told=True)
         chunks = {}
         for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
             kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)
-            chunks[str(i)] = layout.add(kept, inputs[i].select(list(side)).filter(pl.col(VE) > floor))
+            chunks[str(i)] = layout.add(kept, inputs[i].select(list(side)).filter(pl.col(signed.VE) > floor))
         meta = {**self.expiry.after(state.meta, floor), **self.watched(state, inputs, old, step)}
         return State(chunks, meta), found
 
@@ -249,8 +234,11 @@ class Joined(Operator):
             return inputs, old
         new = [_without_turn(frame) for frame in inputs]
         return (
-            [with_negative_rows(frame, rows, step.slice) for frame, rows in zip(old, new, strict=True)],
-            [still_there(frame, step.slice) for frame in old],
+            [
+                partners.with_negative_rows(frame, rows, step.slice)
+                for frame, rows in zip(old, new, strict=True)
+            ],
+            [partners.still_there(frame, step.slice) for frame in old],
         )
 
     def found(
@@ -258,7 +246,7 @@ class Joined(Operator):
     ) -> pl.DataFrame:
         """All results with something new."""
         parts = [self._probed(i, inputs, old, order) for i, new in enumerate(inputs) if new.height]
-        return together(parts, self.made)
+        return signed.together(parts, self.made)
 
     def watched(
         self, state: State, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], step: Step
@@ -279,7 +267,7 @@ class Joined(Operator):
         sides = {equality.side(place) for equality in self.condition.equalities if place in equality.homes}
         if not sides or not frame.height:
             return 1
-        return keyed(frame, list(sides)).select(f"#key{i}" for i in range(len(sides))).n_unique()
+        return partners.keyed(frame, list(sides)).select(f"#key{i}" for i in range(len(sides))).n_unique()
 
     def _probed(
         self, origin: int, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], order: Order
@@ -288,18 +276,18 @@ class Joined(Operator):
         found = _without_turn(inputs[origin])
         done = {origin}
         for test in self._tests(done, set()):
-            found = satisfying(found, test)
+            found = partners.satisfying(found, test)
         for place in self.probing(origin, order):
             other = old[place] if self.remembers[place] else _begun(old[place])
             if place < origin and inputs[place].height:
                 new = _without_turn(inputs[place])
-                other = together([other, new.select(other.columns)], _typed(other))
+                other = signed.together([other, new.select(other.columns)], _typed(other))
             if not found.height or not other.height:
-                return blank(self.made)
+                return signed.blank(self.made)
             found = self._paired(found, other, done, place)
             done.add(place)
         if self.condition.late is not None:
-            found = satisfying(found, self.condition.late)
+            found = partners.satisfying(found, self.condition.late)
         return found.select(list(self.made))
 
     def probing(self, origin: int, order: Order) -> list[int]:
@@ -325,10 +313,10 @@ class Joined(Operator):
     def _paired(self, found: pl.DataFrame, other: pl.DataFrame, done: set[int], place: int) -> pl.DataFrame:
         links = self._links(done, place)
         keys = [f"#key{i}" for i in range(len(links))]
-        left = keyed(found, [mine for mine, _ in links])
-        right = keyed(other, [theirs for _, theirs in links])
+        left = partners.keyed(found, [mine for mine, _ in links])
+        right = partners.keyed(other, [theirs for _, theirs in links])
         tests = self._tests(done | {place}, done)
-        return meet(left, right, keys, loops=self.loops, tests=tests).drop(keys)
+        return partners.meet(left, right, keys, loops=self.loops, tests=tests).drop(keys)
 
     def _tests(self, done: set[int], before: set[int]) -> list[Expression]:
         """The tests that could not be made before, and cannot raise an error."""
@@ -337,15 +325,15 @@ class Joined(Operator):
 
 
 def _without_turn(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.drop(TURN) if TURN in frame.columns else frame
+    return frame.drop(signed.TURN) if signed.TURN in frame.columns else frame
 
 
 def _begun(frame: pl.DataFrame) -> pl.DataFrame:
     """What was there before the step."""
-    return frame.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+    return frame.with_columns(pl.lit(-signed.FOREVER, pl.Int64).alias(signed.VS))
 
 
-def _typed(frame: pl.DataFrame) -> Columns:
+def _typed(frame: pl.DataFrame) -> signed.Columns:
     return dict(frame.schema)
 
 
@@ -358,64 +346,76 @@ class Catalogued(Joined):
     name = "⋈, catalogued"
 
     def __init__(
-        self, below: Sequence[Operator], predicate: Expression, names: Sequence[Sequence[str]], choice: Choice
+        self,
+        below: Sequence[Operator],
+        predicate: Expression,
+        names: Sequence[Sequence[str]],
+        choice: layouts.Choice,
     ) -> None:
         super().__init__(below, predicate, names, choice)
         #: the column that numbers the rows of each input; None if they say when they leave
-        self.ids = [next((n for n in part.columns if n.startswith(ID)), None) for part in below]
+        self.ids = [next((n for n in part.columns if n.startswith(signed.ID)), None) for part in below]
         self.layouts = [
-            layout if id_ is None else Fifo() for layout, id_ in zip(self.layouts, self.ids, strict=True)
+            layout if id_ is None else layouts.Fifo()
+            for layout, id_ in zip(self.layouts, self.ids, strict=True)
         ]
         self.columns = {n: d for n, d in self.made.items() if n not in self.ids}
-        self.kept: Columns = {n: d for n, d in self.made.items() if n != VS}
+        self.kept: signed.Columns = {n: d for n, d in self.made.items() if n != signed.VS}
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         came, left = zip(*(self._split(i, frame) for i, frame in enumerate(inputs)), strict=True)
         old = [
-            self._closed(i, frame_of(state.of(str(i)), side), left[i]) for i, side in enumerate(self.sides)
+            self._closed(i, layouts.frame_of(state.of(str(i)), side), left[i])
+            for i, side in enumerate(self.sides)
         ]
         found = self.found(came, old, order_of(state.meta, len(old)))
         results, over = self._looked_up(state.of(RESULTS), left)
         floor = step.slice.floor
-        lasting = found.filter(pl.col(VE) > floor).select(list(self.kept))
-        chunks = {RESULTS: Fifo().add(Fifo().forget(results, floor), lasting)}
+        lasting = found.filter(pl.col(signed.VE) > floor).select(list(self.kept))
+        chunks = {RESULTS: layouts.Fifo().add(layouts.Fifo().forget(results, floor), lasting)}
         for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
             kept = state.of(str(i))
             if left[i].height:
-                kept = chunks_of(old[i].filter(pl.col(VE) > floor))
+                kept = layouts.chunks_of(old[i].filter(pl.col(signed.VE) > floor))
             kept = self.expiry.left(layout, kept, state.meta, floor, side)
-            chunks[str(i)] = layout.add(kept, came[i].select(list(side)).filter(pl.col(VE) > floor))
+            chunks[str(i)] = layout.add(kept, came[i].select(list(side)).filter(pl.col(signed.VE) > floor))
         meta = {**self.expiry.after(state.meta, floor), **self.watched(state, came, old, step)}
-        return State(chunks, meta), together([found, over], self.columns)
+        return State(chunks, meta), signed.together([found, over], self.columns)
 
     def _split(self, place: int, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """New rows, and the numbers of those that leave, with when they do."""
         id_ = self.ids[place]
         if id_ is None:
             return frame, pl.DataFrame()
-        gone = frame[N] < 0
-        return frame.filter(~gone), frame.filter(gone).select(id_, pl.col(VS).alias(END))
+        gone = frame[signed.N] < 0
+        return frame.filter(~gone), frame.filter(gone).select(id_, pl.col(signed.VS).alias(END))
 
     def _closed(self, place: int, old: pl.DataFrame, left: pl.DataFrame) -> pl.DataFrame:
         """The rows of an input as they are in this step: those that leave have an end."""
         id_ = self.ids[place]
         if id_ is None or not left.height or not old.height:
             return old
-        return self._ending(old, id_, left).with_columns(pl.min_horizontal(VE, END).alias(VE)).drop(END)
+        return (
+            self._ending(old, id_, left)
+            .with_columns(pl.min_horizontal(signed.VE, END).alias(signed.VE))
+            .drop(END)
+        )
 
     @staticmethod
     def _ending(rows: pl.DataFrame, id_: str, left: pl.DataFrame) -> pl.DataFrame:
         return rows.join(left, on=id_, how="left", maintain_order="left").with_columns(
-            pl.col(END).fill_null(FOREVER)
+            pl.col(END).fill_null(signed.FOREVER)
         )
 
-    def _looked_up(self, chunks: Chunks, left: Sequence[pl.DataFrame]) -> tuple[Chunks, pl.DataFrame]:
+    def _looked_up(
+        self, chunks: layouts.Chunks, left: Sequence[pl.DataFrame]
+    ) -> tuple[layouts.Chunks, pl.DataFrame]:
         """The results that stay, and negative rows for those of which a part leaves."""
         leaving = {id_: gone for id_, gone in zip(self.ids, left, strict=True) if id_ and gone.height}
         if not leaving:
-            return chunks, blank(self.made)
+            return chunks, signed.blank(self.made)
         spans = [pl.col(id_).is_between(gone[id_].min(), gone[id_].max()) for id_, gone in leaving.items()]
-        stay: list[Chunks] = []
+        stay: list[layouts.Chunks] = []
         over: list[pl.DataFrame] = []
         for chunk in chunks:
             frame = to_frame(chunk.table)
@@ -424,11 +424,13 @@ class Catalogued(Joined):
                 stay.append((chunk,))
                 continue
             ended = self._first_end(frame.filter(near), leaving)
-            touched = ended[END] < ended[VE]
-            over.append(ended.filter(touched).with_columns(pl.col(END).alias(VS)))
+            touched = ended[END] < ended[signed.VE]
+            over.append(ended.filter(touched).with_columns(pl.col(END).alias(signed.VS)))
             rest = pl.concat([frame.filter(~near), ended.filter(~touched).select(frame.columns)])
-            stay.append(chunks_of(rest))
-        return tuple(chunk for part in stay for chunk in part), negated(together(over, self.made))
+            stay.append(layouts.chunks_of(rest))
+        return tuple(chunk for part in stay for chunk in part), signed.negated(
+            signed.together(over, self.made)
+        )
 
     def _first_end(self, frame: pl.DataFrame, leaving: dict[str, pl.DataFrame]) -> pl.DataFrame:
         """Results with the instant at which the first of their parts leaves."""

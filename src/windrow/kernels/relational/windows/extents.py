@@ -44,15 +44,8 @@ from windrow.kernels.relational.emission import last_report
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, TS, VE, VS, Columns
+from windrow.kernels.relational.windows import rows as row_windows
 from windrow.kernels.relational.windows.leaf import PENDING, Leaf
-from windrow.kernels.relational.windows.rows import (
-    COUNTS,
-    INSIDE,
-    MOMENT,
-    POSITION,
-    Numbering,
-    ReachedPositions,
-)
 from windrow.kernels.state import State
 from windrow.windows.spec import covered
 
@@ -135,7 +128,7 @@ class Sessions(Leaf):
         if not inside.height:
             return State({PENDING: chunks_of(waiting)}), signed.blank(self.columns)
         found, stay = self.closed(chained(inside, self.keys, self.spec.reach), step)
-        return State({PENDING: chunks_of(waiting), INSIDE: chunks_of(stay)}), found
+        return State({PENDING: chunks_of(waiting), row_windows.INSIDE: chunks_of(stay)}), found
 
     def final(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows of open sessions with those that are final now, and those that are not."""
@@ -145,7 +138,9 @@ class Sessions(Leaf):
             final = pl.Series(waiting[TS].to_numpy() < self.known(waiting, step))
             new, waiting = waiting.filter(final), waiting.filter(~final)
         fresh = new.with_columns(pl.lit(False).alias(ENTERED))
-        return signed.together([frame_of(state.of(INSIDE), self.inside), fresh], self.inside), waiting
+        return signed.together(
+            [frame_of(state.of(row_windows.INSIDE), self.inside), fresh], self.inside
+        ), waiting
 
     def closed(self, inside: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The pieces that begin and end, and the rows of sessions that go on."""
@@ -186,28 +181,28 @@ def chained(rows: pl.DataFrame, keys: list[str], gap: int) -> pl.DataFrame:
 NUMBER_OF_REPORTS = "reports"
 
 
-class ReportedRows(Numbering):
+class ReportedRows(row_windows.Numbering):
     """[ROWS n SLIDE m ROWS], an extent at a time."""
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         waiting = signed.together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
-        counts = frame_of(state.of(COUNTS), self.counted)
+        counts = frame_of(state.of(row_windows.COUNTS), self.counted)
         new = signed.blank(self.numbered)
         before = counts
         if waiting.height:
             new, waiting, counts = self.number(waiting, counts, step)
         first = state.meta.get(NUMBER_OF_REPORTS, 0)
-        chunks = {PENDING: chunks_of(waiting), COUNTS: chunks_of(counts)}
+        chunks = {PENDING: chunks_of(waiting), row_windows.COUNTS: chunks_of(counts)}
         if not new.height:
             begin_reports(step, first, _no_reports())
-            return State({**chunks, INSIDE: state.of(INSIDE)}, {NUMBER_OF_REPORTS: first}), signed.blank(
-                self.columns
-            )
-        inside = signed.together([frame_of(state.of(INSIDE), self.numbered), new], self.numbered)
+            return State(
+                {**chunks, row_windows.INSIDE: state.of(row_windows.INSIDE)}, {NUMBER_OF_REPORTS: first}
+            ), signed.blank(self.columns)
+        inside = signed.together([frame_of(state.of(row_windows.INSIDE), self.numbered), new], self.numbered)
         found, stay, reports = self._reported(inside, new.height, before, first)
         begin_reports(step, first, reports)
         meta = {NUMBER_OF_REPORTS: first + reports.height}
-        return State({**chunks, INSIDE: chunks_of(stay)}, meta), found
+        return State({**chunks, row_windows.INSIDE: chunks_of(stay)}, meta), found
 
     def _reported(
         self, inside: pl.DataFrame, new: int, before: pl.DataFrame, first: int
@@ -216,7 +211,7 @@ class ReportedRows(Numbering):
         n, m = self.spec.rows, self.spec.slide_rows
         both = self.parts([inside, before])
         part, theirs = both[: inside.height], both[inside.height :]
-        place, moments = inside[POSITION].to_numpy(), inside[MOMENT].to_numpy()
+        place, moments = inside[row_windows.POSITION].to_numpy(), inside[row_windows.MOMENT].to_numpy()
         done = np.zeros(len(both) + 1, dtype=np.int64)
         done[theirs] = before["count"].to_numpy()
         reached = np.zeros(len(both) + 1, dtype=np.int64)
@@ -225,7 +220,7 @@ class ReportedRows(Numbering):
         high = np.minimum(reached[part], place + n - 1) // m + 1
         row, number = covered(low, high)
         end, owner = number * m, part[row]
-        at = ReachedPositions(part[-new:], place[-new:], moments[-new:]).moment(owner, end)
+        at = row_windows.ReachedPositions(part[-new:], place[-new:], moments[-new:]).moment(owner, end)
         reports = pl.DataFrame({"at": at, "end": end, "part": owner}).unique().sort("at", "end", "part")
         numbered = reports.with_columns(pl.Series("r", np.arange(reports.height) + first))
         members = pl.DataFrame({"at": at, "end": end, "part": owner}).join(
@@ -244,7 +239,7 @@ class ReportedSessions(Sessions):
         first = state.meta.get(NUMBER_OF_REPORTS, 0)
         found, stay, reports = self._ended(inside, first, step)
         begin_reports(step, first, reports)
-        chunks = {PENDING: chunks_of(waiting), INSIDE: chunks_of(stay)}
+        chunks = {PENDING: chunks_of(waiting), row_windows.INSIDE: chunks_of(stay)}
         return State(chunks, {NUMBER_OF_REPORTS: first + reports.height}), found
 
     def _ended(

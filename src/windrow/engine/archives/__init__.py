@@ -1,1 +1,0 @@
-"""Archives in the engine: how rows get into them, and how they are read."""
