@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import time
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,6 +78,20 @@ def test_a_span_of_time_is_refused_before_spark_starts(
 ) -> None:
     code, _, err = typed(monkeypatch, capsys, STREAM + QUERY + ".start 1 secnd\n")
     assert (code, err) == (0, "error[window-unit]: no unit `secnd`\n  = did you mean `SECONDS`?\n")
+
+
+def test_what_is_declared_is_told_while_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = ShellSession(None, is_typed=True)
+    session.take(STREAM)
+    starting: Future[None] = Future()
+    monkeypatch.setattr(session, "_starting", starting)
+    for text in ("\\d s", "SHOW STREAMS", ".tables"):
+        capsys.readouterr()
+        session.take(text)
+        assert re.search(r"^(segment|s|stream  s)\b", capsys.readouterr().out, re.MULTILINE)
+    assert not starting.done()
 
 
 class Failed:

@@ -49,6 +49,8 @@ _BARE = {
 _COMMANDS = (".help", ".tables", ".explain", ".start", ".stop", ".results", ".watch", ".quit", ".exit")
 #: statements that a line holds, with their semicolon or without
 _WHOLE = re.compile(r"\s*(describe|show)\s+\w+\s*", re.IGNORECASE)
+#: statements that tell what is declared
+_SHOWS = re.compile(r"\s*(describe|desc|show|explain)\b[^;]*;?\s*$", re.IGNORECASE)
 #: a word alone in its line
 _WORD = re.compile(r"\s*(\w+)\s*;?\s*")
 _PAUSE = 0.2
@@ -239,6 +241,10 @@ class ShellSession:
         if command is not None:
             hint = f"did you mean `{command}`?"
             raise QueryError(f"no command `{command[1:]}`", code="unknown-command", hint=hint)
+        is_starting = self._starting is not None and not self._starting.done()
+        if is_starting and self._engine is None and _SHOWS.match(text):  # what is declared is known meanwhile
+            print_shown(self._declared.sql(text))
+            return
         self._await_start()
         before = set(self.catalog.names)
         self._do(text)
