@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+import typer
+from py4j.java_gateway import GatewayClient
 from tests.cli.support import EXAMPLES, run
 from tests.support.patience import PATIENCE
 
 from windrow.algebra.explain.warnings import Warned
-from windrow.cli.run import Signals, run_watched
+from windrow.cli.options import SparkChoice
+from windrow.cli.run import Signals, run_watched, started
 from windrow.cli.snapshots import RunSnapshot
 from windrow.errors import WindrowError
 
@@ -139,3 +142,24 @@ def test_what_rows_show_of_a_declaration_is_told_once(once: bool, rows: int) -> 
     late: Any = Late()
     assert run_watched(late, late, late, Signals(), trigger="1 second", once=once) is None
     assert late.told == [f"warning[small-slack]: s: {rows} of 10 rows came late"]
+
+
+def test_ctrl_c_while_java_is_waited_for_leaves_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """py4j logs one, and closes the connection."""
+
+    class Connection:
+        socket = None
+
+        def send_command(self, command: str) -> str:
+            raise KeyboardInterrupt
+
+        def close(self, reset: bool = False) -> None: ...
+
+    java = GatewayClient()
+    monkeypatch.setattr(java, "_get_connection", Connection)
+    monkeypatch.setattr("windrow.session.Windrow", lambda *_, **__: java.send_command("c"))
+    with pytest.raises(typer.Exit), Signals() as signals, started(None, signals, SparkChoice()):
+        pytest.fail("it was interrupted")
+    assert caplog.records == []

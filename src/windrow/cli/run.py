@@ -13,6 +13,7 @@ Drawn at the end of a line, it would even move the region down by one.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -148,6 +149,7 @@ def started(
     """An engine over a state directory, on a Spark of its own. Interrupted before it runs, it just ends."""
     try:
         with ExitStack() as open_:
+            open_.enter_context(_interrupted_quietly())
             with Waiting("starting Spark …"):  # and loading the engine, which takes a second or two
                 from windrow.session import Windrow
                 from windrow.spark.session import warm
@@ -162,6 +164,21 @@ def started(
     except KeyboardInterrupt:
         say("stopped before anything ran")
         raise typer.Exit from None
+
+
+@contextmanager
+def _interrupted_quietly() -> Iterator[None]:
+    """py4j logs with a traceback that somebody did not wait for Java: who pressed Ctrl-C knows."""
+
+    def is_news(record: logging.LogRecord) -> bool:
+        return record.msg != "KeyboardInterrupt while sending command."
+
+    root = logging.getLogger()
+    root.addFilter(is_news)
+    try:
+        yield
+    finally:
+        root.removeFilter(is_news)
 
 
 def _quiet(engine: Windrow) -> None:
