@@ -110,7 +110,7 @@ def check(
         described = [_described(statement) for statement in bound]
     widest = max((len(name) for _, name, _ in described), default=0)
     for kind, name, about in described:
-        print(wrapped(f"{kind:<8}{name:<{widest}}  {about}".rstrip()))
+        print(wrapped(f"{kind:<7} {name:<{widest}}  {about}".rstrip()))
     print(_summary([kind for kind, _, _ in described]))
 
 

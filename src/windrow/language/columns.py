@@ -158,7 +158,7 @@ def _column(cursor: Cursor) -> ColumnDef:
 def _instead(word: str, column: str) -> str:
     """What to write for words that others have behind a column."""
     if word in ("PRIMARY", "KEY"):
-        return f"write {column}, KEY ({column.split()[0]}); a stream has no KEY"
+        return f"of a table write {column}, KEY ({column.split()[0]}); a stream has none"
     if word in ("NOT", "NULL", "DEFAULT", "UNIQUE", "COMMENT"):
         return f"write {column}; every column may hold NULL, and nothing else is said of it"
     if word == "WATERMARK":

@@ -392,7 +392,8 @@ class Overs:
         hint = f"write ORDER BY {known[0]}" if known else "order by the windowing attribute of the stream"
         if not order:
             message = f"{node.function} OVER does not say by which order rows come before a row"
-            source = self.scope.sources[0] if self.scope.sources else "s"
+            streams = self.rows.leaves[0].streams
+            source = streams[0].name if len(streams) == 1 else "s"
             window = f"for all rows of a window write one: FROM {source} [RANGE 1 MINUTE SLIDE 1 MINUTE]"
             if known:
                 hint = f"write {node.call.span.quoted} OVER ({_apart(node)}ORDER BY {known[0]})"

@@ -9,7 +9,8 @@ A changelog is rows that come and rows that leave, in order: what they add up to
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
@@ -329,7 +330,8 @@ def table_url(table: Table) -> tuple[urls.FilesUrl | urls.KafkaUrl, str | None]:
     if form is not None:
         changes_of(table, form)
     if url.scheme == "files":
-        files = replace(urls.read_files_url(plain), bounded=True)
+        with _naming_changelog():
+            files = replace(urls.read_files_url(plain), bounded=True)
         is_json = (files.format or "json") == "json"
         if form == "debezium" and not is_json:
             raise QueryError(
@@ -337,13 +339,25 @@ def table_url(table: Table) -> tuple[urls.FilesUrl | urls.KafkaUrl, str | None]:
             )
         return (replace(files, absent="null") if form == "debezium" else files), form
     if url.scheme == "kafka" and form is not None:
-        return urls.read_kafka_url(plain), form
+        with _naming_changelog():
+            return urls.read_kafka_url(plain), form
     raise QueryError(
         f"{table.title} cannot be read from `{url.scheme}:`: that never has the whole content of a table",
         code="bad-source",
         hint=f"name files, as in FROM 'files:///data/{table.name}.csv'; a topic of changes, as in FROM"
         f" 'kafka://host:9092/{table.name}?changelog=debezium'; or update it from Python: w.update(…)",
     )
+
+
+@contextmanager
+def _naming_changelog() -> Iterator[None]:
+    """Of unknown options it is said that a table has one more than a stream."""
+    try:
+        yield
+    except QueryError as error:
+        if error.code == "unknown-option":
+            error.hint = f"{error.hint or ''}; of a table also `{_CHANGELOG}`".removeprefix("; ")
+        raise
 
 
 def open_table(spark: SparkSession, table: Table) -> TableSource:
