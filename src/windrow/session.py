@@ -818,6 +818,7 @@ class Windrow:
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
         if failure is not None:
+            self._engine.calm()  # what was tried again before is no failure of the next run
             raise failure
         events, self._engine.events = self._engine.events, []
         if events:

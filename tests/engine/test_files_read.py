@@ -22,7 +22,7 @@ from tests.support.patience import wait_until
 
 from windrow.engine import epoch as draft
 from windrow.engine import loop
-from windrow.errors import SourceError
+from windrow.errors import DataError, SourceError, WindrowError
 from windrow.spark.sources import files_source
 from windrow.spark.sources.files_source import FilesSource
 from windrow.spark.sources.urls import FilesUrl
@@ -326,6 +326,31 @@ def test_a_file_that_stays_without_an_end_is_told(tmp_path: Path, once: bool, is
         else:
             files.w.start()
             files.w.wait(60)
+
+
+@pytest.mark.parametrize("deadly", [0, 3, 6])
+def test_files_before_one_that_workers_die_of_are_read_once(tmp_path: Path, deadly: int) -> None:
+    """And those after it, once it is gone: what is halved is what was not read."""
+    files, numbers = Folder(tmp_path), [number for number in range(7) if number != deadly]
+    for number in range(7):
+        files.write(f"{number}.parquet", number, BEFORE + number)
+    with files:
+        real, rows = files.w.engine.jobs.ingest, table_of(BATCHES[deadly]).to_pylist()
+
+        def ingest(batches: Any, *rest: Any) -> Any:
+            if any(rows[0] in batch.frame.table().to_pylist() for batch in batches):
+                raise WindrowError("a worker has died", code="worker-died")
+            return real(batches, *rest)
+
+        files.w.engine.jobs.ingest = ingest
+        with pytest.raises(DataError, match=rf"workers die of file .*/in/{deadly}\.parquet") as told:
+            files.w.run(once=True)
+        assert told.value.code == "poison-row"
+        assert files.accepted == sum(len(BATCHES[number]) for number in range(deadly))
+        (tmp_path / "in" / f"{deadly}.parquet").unlink()
+        files.w.run(once=True)
+        assert files.w.engine.streams["s"].read.offsets["files"] == 6
+        files.check(*numbers)
 
 
 COLUMN_CASES = {

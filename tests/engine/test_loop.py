@@ -713,6 +713,27 @@ def test_a_push_that_a_run_leaves_behind_is_taken_after_it(tmp_path: Path) -> No
         assert w.engine.streams["p"].known.accepted == 1
 
 
+@pytest.mark.parametrize("deadly", [0, 3, 6])
+def test_pushes_before_one_that_workers_die_of_are_taken_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deadly: int
+) -> None:
+    monkeypatch.setattr(loop, "PAUSE", 0.001)
+    with pushing(tmp_path) as w:
+        source: Any = w._pushed("p")
+        given = [source.give(list(batch)) for batch in BATCHES]
+        first = BATCHES[deadly][0]
+        dying(w, lambda rows: first in rows_of(rows.select(["k", "v", "t"])))
+        with pytest.raises(DataError, match=f"workers die of a push of {len(BATCHES[deadly])} rows") as told:
+            w.run(once=True)
+        assert told.value.code == "poison-row"
+        assert [push.committed.done() for push in given] == [number < deadly for number in range(7)]
+        source.withdraw(given[deadly])
+        w.run(once=True)
+        rows = sum(len(batch) for number, batch in enumerate(BATCHES) if number != deadly)
+        assert w.engine.streams["p"].read.offsets == {"row": rows}
+        assert w.engine.streams["p"].known.accepted + w.engine.streams["p"].late == rows
+
+
 def test_of_two_who_push_the_same_each_is_told(tmp_path: Path) -> None:
     """Also if one of them does not wait any longer, and takes it back."""
     told: list[Any] = []

@@ -223,8 +223,11 @@ class Loop:
         source, record = self.sources[name], self.engine.streams[name]
         if source.is_bounded and record.known.sealed:
             return None
-        if (suspect := self._suspects.get(name)) is not None:
-            return Taken(name, source, source.half(record.read.offsets, suspect) or suspect)
+        if (suspect := self._suspects.pop(name, None)) is not None:
+            rest = source.rest(record.read.offsets, suspect)
+            if rest is not None:
+                self._suspects[name] = rest
+                return Taken(name, source, source.half(record.read.offsets, rest) or rest)
         latest, self._told[name] = self._latest(name, source)
         if latest is None:
             return None

@@ -187,6 +187,11 @@ class FilesSource(Source):
         make = partial(self._reader.frame, end.items)
         return make() if end.rows is None else Few(end.rows, partial(self._reader.table, end.items), make)
 
+    def rest(self, start: Position, end: Offsets) -> Offsets | None:
+        left = tuple(file for file in end.items if self.is_bounded or self._read.awaits(file))
+        at = {**end.at, "files": int(start.get("files", 0)) + len(left)}
+        return Offsets(at, left, has_more=end.has_more, rows=self._reader.count(left)) if left else None
+
     def half(self, start: Position, end: Offsets) -> Offsets | None:
         taken = end.items[: len(end.items) // 2]
         if not taken or self.is_bounded:

@@ -137,6 +137,14 @@ class PushSource(Source):
         first = int(start.get("row", 0))
         return table.append_column(ROW, pa.array(np.arange(first, first + table.num_rows)))
 
+    def rest(self, start: Position, end: Offsets) -> Offsets | None:
+        with self._lock:
+            left = tuple(push for push in end.items if push in self._waiting)
+        rows = sum(push.rows.num_rows for push in left)
+        return (
+            Offsets({"row": int(start.get("row", 0)) + rows}, left, has_more=end.has_more) if left else None
+        )
+
     def half(self, start: Position, end: Offsets) -> Offsets | None:
         taken = end.items[: len(end.items) // 2]
         rows = sum(push.rows.num_rows for push in taken)

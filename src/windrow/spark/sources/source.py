@@ -89,6 +89,10 @@ class Source:
         """The rows after `start` up to `end`: a Spark frame, an Arrow table, or `Few`."""
         raise NotImplementedError
 
+    def rest(self, start: Position, end: Offsets) -> Offsets | None:
+        """What is left of a range of which some is committed by now; None if nothing is."""
+        return end
+
     def half(self, start: Position, end: Offsets) -> Offsets | None:
         """Where the first half of a range ends; None if it is in one piece."""
         return None
