@@ -188,6 +188,26 @@ WAYS_OUT = {
         "(SELECT * FROM TUMBLE(TABLE asks, DESCRIPTOR(ts), INTERVAL '1' HOUR)) AS a",
         "SELECT b.item, a.window_start FROM bids [NOW] b JOIN {} ON a.item = b.item",
     ),
+    "seconds of a time": (
+        "SELECT UNIX_TIMESTAMP(ts) FROM bids [NOW]",
+        "unix_seconds(ts)",
+        "SELECT {} FROM bids [NOW]",
+    ),
+    "seconds of a text": (
+        "SELECT unix_timestamp(bidder, 'yyyy-MM-dd') FROM bids [NOW]",
+        "unix_seconds(to_timestamp(bidder, 'yyyy-MM-dd'))",
+        "SELECT {} FROM bids [NOW]",
+    ),
+    "the hour of BigQuery": (
+        "SELECT TIMESTAMP_TRUNC(ts, HOUR) FROM bids [NOW]",
+        "date_trunc('HOUR', ts)",
+        "SELECT {} FROM bids [NOW]",
+    ),
+    "none of a list": (
+        "SELECT item FROM bids [NOW] WHERE item <> ALL (1, 2)",
+        "item NOT IN (1, 2)",
+        "SELECT item FROM bids [NOW] WHERE {}",
+    ),
     "steps that do not divide": (
         "SELECT COUNT(*) FROM bids [CUMULATE 1 DAY SLIDE 5 HOURS]",
         "4 HOURS",

@@ -113,7 +113,10 @@ def quantified(tokens: Tokens, index: int) -> str:
             return (
                 f"write {joined.join(f'{value} {sign} {each.text}' for each in inside if each.text != ',')}"
             )
-        return f"write {value} IN (…)" if sign in ("=", "==") else f"compare {value} with one value"
+        if (sign, word) not in (("<>", "ALL"), ("!=", "ALL"), ("=", "ANY"), ("=", "SOME")):
+            return f"compare {value} with one value"
+        values = tokens.text[tokens[index + 1].start : tokens[tokens.partner[index + 1]].end]
+        return f"write {value} {'NOT IN' if word == 'ALL' else 'IN'} {values}"
     inside = tokens.cut(index + 2, tokens.partner[index + 1])
     named = next((at for at in range(len(inside)) if inside.word(at) == "FROM"), 2)
     column = inside.text[inside[1].start : inside[named - 1].end]
@@ -501,7 +504,11 @@ FOREIGN: dict[str, Foreign] = {
         for word in ("ANY", "ALL", "SOME")
     },
     "VALUES": Foreign(_then("("), "VALUES makes no table here", "declare the rows with CREATE TABLE"),
-    "REGEXP": Foreign(_infix, f"REGEXP {_NOT}", "write RLIKE"),
+    "REGEXP": Foreign(
+        _infix,
+        f"REGEXP {_NOT}",
+        lambda tokens, index: f"write {tokens[index - 1].text} RLIKE {tokens[index + 1].text}",
+    ),
 }
 
 

@@ -168,6 +168,15 @@ def _misplaced(node: syntax.Node) -> QueryError:
 
 def _check_known(node: syntax.Apply) -> None:
     """Before its arguments are looked at: where an aggregate is misspelt, these are the lesser mistake."""
+    if node.function.lower() == "unix_timestamp" and node.args:
+        of = ", ".join(arg.span.quoted for arg in node.args)
+        hint = f"write unix_seconds({of if len(node.args) == 1 else f'to_timestamp({of})'})"
+        refuse(
+            node,
+            "`unix_timestamp` is the clock's; that of a time is `unix_seconds`",
+            "unknown-function",
+            hint,
+        )
     try:
         lookup(node.function)
     except QueryError as error:
@@ -211,6 +220,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("proctime", "getdate", "sysdate", "rowtime", "clock_timestamp"), _CLOCK),
     "current_watermark": "window_end, or read `at`: every answer carries the instant it is about",
     "to_timestamp_ltz": "timestamp_millis({0})",
+    **dict.fromkeys(("timestamp_trunc", "datetime_trunc"), "date_trunc('{1}', {0})"),
     **dict.fromkeys(("parse_timestamp", "stringtotimestamp"), "to_timestamp({0}, {1})"),
     **dict.fromkeys(("parse_date", "stringtodate"), "to_date({0}, {1})"),
     "strptime": "to_timestamp({0}, 'yyyy-MM-dd HH:mm:ss')",
