@@ -115,6 +115,28 @@ def test_a_failure_is_told_once_and_a_run_with_one_can_be_stopped(
     assert shown.err == "error[query]: query `bad` was stopped\n"
 
 
+def test_what_fails_in_the_background_is_told_while_the_run_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session, told = ShellSession(None, is_typed=True), ""
+
+    class Running(Failed):
+        looks = 0
+
+        @property
+        def is_running(self) -> bool:  # type: ignore[override]
+            nonlocal told
+            told += capsys.readouterr().err
+            self.looks += 1
+            return not told and self.looks < 10
+
+    running = Running()
+    monkeypatch.setattr(session, "_engine", running)
+    session._run_here(lambda: None, Future())
+    assert told == "error[query]: query `bad` was stopped\n"
+    assert running.looks == 2
+
+
 def test_commands_list_explain_and_quit(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -181,6 +181,7 @@ class ShellSession:
         self._engine: Windrow | None = None
         self._kept = AnswersByQuery()
         self._told: set[str] = set()
+        self._telling = threading.Lock()
         self._starting: Future[None] | None = None
         self._commands: dict[str, Callable[..., None]] = {
             ".help": self._help,
@@ -343,6 +344,7 @@ class ShellSession:
             return
         begun.set_result(None)
         while self._engine is not None and self._engine.is_running:
+            self._tell_problems()
             time.sleep(_PAUSE)
         self._tell_problems()
 
@@ -421,5 +423,6 @@ class ShellSession:
             self._tell_once(problem)
 
     def _tell_once(self, problem: WindrowError) -> None:
-        if problem.render() not in self._told:
-            self._tell(problem)
+        with self._telling:
+            if problem.render() not in self._told:
+                self._tell(problem)
