@@ -60,7 +60,7 @@ def drain() -> Drain:
 def on_spark(rows: Any) -> Any:
     """Rows as Spark reads them, but for malformed ones; if they can be had without it, they are the same."""
     if not isinstance(rows, Few):
-        return rows.where(f"{MALFORMED} IS NULL").drop(MALFORMED) if MALFORMED in rows.columns else rows
+        return rows.where(f"`{MALFORMED}` IS NULL").drop(MALFORMED) if MALFORMED in rows.columns else rows
     frame, table = on_spark(rows.frame()), rows.table()
     if table is not None:
         same = frame.toArrow()
