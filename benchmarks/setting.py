@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from windrow.spark.failures import SparkSession
+    from windrow.spark.frames import SparkSession
 
 
 @dataclass

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from windrow.spark.failures import SparkSession
+    from windrow.spark.frames import SparkSession
 
 
 @contextmanager

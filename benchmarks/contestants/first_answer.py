@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from windrow.spark.failures import DataFrame
+    from windrow.spark.frames import DataFrame
 
 IMPORTED, STARTED, ANSWERED = "imported", "Spark started", "first answer"
 _RANGE, _SLIDE = 60, 10

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from benchmarks.job import SlidingJob
     from benchmarks.setting import Setting
-    from windrow.spark.failures import DataFrame
+    from windrow.spark.frames import DataFrame
 
 
 class Scan:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from benchmarks.live import LiveJob, Visible
     from benchmarks.setting import Setting
-    from windrow.spark.failures import DataFrame
+    from windrow.spark.frames import DataFrame
 
 _STORE = "rocksdb"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from benchmarks.job import GroupedJob
     from benchmarks.setting import Setting
-    from windrow.spark.failures import SparkSession, StreamingQuery
+    from windrow.spark.frames import SparkSession, StreamingQuery
 
 _STORE = "rocksdb"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from benchmarks.job import SlidingJob
     from benchmarks.setting import Setting
-    from windrow.spark.failures import DataFrame, SparkSession, StreamingQuery
+    from windrow.spark.frames import DataFrame, SparkSession, StreamingQuery
 
 _STORES = "org.apache.spark.sql.execution.streaming.state"
 _STREAMING = "spark.sql.streaming"

@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     from windrow.algebra.explain import Explanation
     from windrow.algebra.plan import Emit
     from windrow.sinks import Sink
-    from windrow.spark.failures import SparkSession
+    from windrow.spark.frames import SparkSession
     from windrow.spark.sources import Source
     from windrow.windows.domain import Domain
 

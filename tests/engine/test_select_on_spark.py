@@ -111,5 +111,16 @@ def test_synopses_that_spark_aggregates_answer_too(spark: SparkSession, tmp_path
         assert Counter(rows_of(found)) == oracle.relation(249)
 
 
+def test_columns_may_have_the_names_of_what_is_added_to_them(spark: SparkSession, tmp_path: Path) -> None:
+    rows = {"__file": ["a", "b", "a"], "__moment": [1, 2, 3], "__rank": [7, 8, 9]}
+    with Windrow(spark, tmp_path / "state") as w:
+        w.stream("s", pa.table(rows), wattr="__moment", keep="100")
+        w.query("q", "SELECT COUNT(*) AS n FROM s [RANGE 100 SLIDE 50]")
+        w.run(once=True)
+        w._asker.elsewhere = _large(w)
+        found = w.select("SELECT __file, __moment, __rank FROM s [ROWS 1 PARTITION BY __file]")
+    assert set(rows_of(found)) == {("a", 3, 9), ("b", 2, 8)}
+
+
 def _large(w: Windrow) -> OnSpark:
     return OnSpark(w.spark, w._engine.log, w._folder, w._asker.turns, large=0)

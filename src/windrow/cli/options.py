@@ -22,7 +22,7 @@ from windrow.redaction import redacted
 
 if TYPE_CHECKING:
     from windrow.session import Windrow
-    from windrow.spark.failures import SparkSession
+    from windrow.spark.frames import SparkSession
 
 
 #: what every record has; all else was given to it

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.kernels.panes.program import Level
     from windrow.language.catalog import StandingQuery
-    from windrow.spark.failures import DataFrame, SparkSession
+    from windrow.spark.frames import DataFrame, SparkSession
     from windrow.state.manifest import Facts, Manifest
     from windrow.state.store import Store
 

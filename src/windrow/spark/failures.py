@@ -1,39 +1,23 @@
-"""Spark's errors as Windrow's: one clear message, the cause named, the JVM's trace kept out of it.
-
-What Spark's JVM says when it fails, in one line.
-
-Frames of Spark: its own types, for those above that name them, and kept sub-windows as frames.
-"""
+"""Spark's errors as Windrow's: one clear message, the cause named, the JVM's trace kept out of it."""
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import PurePath
-from secrets import token_hex
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark import SparkContext, StorageLevel
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
-from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.errors import SourceError, WindrowError
-from windrow.physical.native_sql import moment_sql, quoted
 from windrow.spark.sources.malformed_rows import told
 from windrow.spark.sources.ranges import told_by_task
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
-
 
 #: PySpark turns most errors of the JVM into its own, but not those of a job whose rows come as Arrow
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
@@ -234,99 +218,3 @@ def _file(text: str) -> str:
 
 def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "no message")
-
-
-__all__ = ["DataFrame", "SparkSession", "StreamingQuery"]
-
-
-# ------------------------------------------------------------ kept frames
-#
-# Kept sub-windows as Spark frames, and the rows of them that are in a window: all of it native.
-#
-# A frame that is staged was read: its rows stay with Spark while it is held, whatever becomes of the files.
-
-
-_FILE, _MOMENT, _RANK = "__file", "__moment", "__rank"
-
-
-@dataclass(frozen=True)
-class KeptRange:
-    """Rows of files with first <= attribute <= last, and of these the last `rows` of each partition."""
-
-    files: Sequence[str]
-    first: int | None
-    last: int
-    rows: int | None = None
-    partition_by: tuple[str, ...] = ()
-
-
-class Staging:
-    """Reads sub-windows of streams and holds their rows, to the end of the block."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-        self._held = ExitStack()
-        self._frames: dict[str, list[DataFrame]] = {}
-        #: what was read, by stream
-        self.files: dict[str, set[str]] = {}
-
-    def __enter__(self) -> Staging:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._held.close()
-
-    def read(self, stream: Stream, files: Sequence[str], *, hold: bool) -> None:
-        """Read files that were not read yet; if they are held, all of them before this returns."""
-        if not files:
-            return
-        name = F.col("_metadata.file_name").alias(_FILE)
-        moment = F.expr(moment_sql(stream)).alias(_MOMENT)
-        columns = [F.col(quoted(column)) for column in stream.schema.names]
-        frame = self._spark.read.parquet(*files).select(*columns, name, moment)
-        if hold:
-            frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
-            self._held.callback(frame.unpersist)
-            with job_failed(f"reading stream `{stream.name}`"):
-                frame.count()
-        self._frames.setdefault(stream.name, []).append(frame)
-        self.files.setdefault(stream.name, set()).update(files)
-
-    def rows(self, stream: Stream, chosen: KeptRange) -> DataFrame:
-        """The rows that are in a window."""
-        found = self._frames[stream.name]
-        frame = found[0]
-        for other in found[1:]:
-            frame = frame.unionByName(other)
-        names = [PurePath(file).name for file in chosen.files]
-        inside = F.col(_FILE).isin(names) & (F.col(_MOMENT) <= chosen.last)
-        if chosen.first is not None:
-            inside &= F.col(_MOMENT) >= chosen.first
-        frame = frame.filter(inside)
-        columns = [F.col(quoted(column)) for column in stream.schema.names]
-        if chosen.rows is not None:
-            # the order of rows is by attribute, then by all columns, NULL first and NaN last, as Spark sorts
-            order = [F.col(_MOMENT).desc(), *(column.desc() for column in columns)]
-            if chosen.partition_by:
-                keys = [F.col(quoted(name)) for name in chosen.partition_by]
-                rank = F.row_number().over(Window.partitionBy(*keys).orderBy(*order))
-                frame = frame.withColumn(_RANK, rank).filter(F.col(_RANK) <= chosen.rows)
-            else:
-                frame = frame.orderBy(*order).limit(chosen.rows)
-        return frame.select(*columns)
-
-
-@contextlib.contextmanager
-def own_jobs(spark: SparkSession, what: str) -> Iterator[Callable[[], None]]:
-    """Jobs started in the block, by this thread, are a group; what is given cancels them."""
-    context, group = spark.sparkContext, f"windrow-{token_hex(8)}"
-    before = {name: context.getLocalProperty(name) for name in _GROUP}
-    context.setJobGroup(group, what, interruptOnCancel=True)
-    try:
-        yield lambda: context.cancelJobGroup(group)
-    finally:
-        for name, value in before.items():
-            context.setLocalProperty(name, value)  # type: ignore[arg-type]
-
-
-_GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")

@@ -24,7 +24,7 @@ from windrow.engine.output.outbox import published_schema
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.language.catalog import StandingQuery
 from windrow.sinks import MemorySink
-from windrow.spark.failures import KeptRange, Staging, own_jobs
+from windrow.spark.frames import KeptRange, Staging, own_jobs
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import parallelism
 from windrow.state.log import CommitLog
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from windrow.engine.adhoc.access_paths import SubWindow
     from windrow.engine.adhoc.select import SelectWatch, Turns
-    from windrow.spark.failures import DataFrame, SparkSession
+    from windrow.spark.frames import DataFrame, SparkSession
     from windrow.state.manifest import Manifest
 
 #: with less than this to read, Spark's jobs would take longer than the reading

@@ -24,7 +24,7 @@ from windrow.state.store import explained, make_private, remove_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windrow.spark.failures import DataFrame, StreamingQuery
+    from windrow.spark.frames import DataFrame, StreamingQuery
 
 #: how often a query is begun before its Python process counts as one that does not come up
 _STARTS = 10

@@ -24,7 +24,7 @@ from windrow.spark.sources.tables import Values, given_rows
 from windrow.state.manifest import SourceFile, SourceState
 
 if TYPE_CHECKING:
-    from windrow.spark.failures import SparkSession
+    from windrow.spark.frames import SparkSession
     from windrow.spark.sources.source import Offsets, Position
 
 #: files that change while they are read are read again, so many times, after so many seconds

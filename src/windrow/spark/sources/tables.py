@@ -26,7 +26,7 @@ from windrow.kernels.columnar.columns import frame_from_arrow, rows_of
 
 if TYPE_CHECKING:
     from windrow.algebra.catalog import Table
-    from windrow.spark.failures import DataFrame
+    from windrow.spark.frames import DataFrame
 
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
