@@ -1,14 +1,11 @@
 """Commands that run an engine: `run` (a script, until it is done or you stop it), `rescale`, and `shell`
 (statements and dot-commands, typed or from a pipe).
 
-A run with someone watching: epochs in one thread, the view and the signals in another.
-
-The first Ctrl-C (or SIGTERM) lets the epoch under way finish and ends the run in order; the second leaves at
-once, which costs nothing but the repetition of that epoch at the next start.
-
-Echo of a terminal: what is typed while a region is drawn would come to stand in it, Ctrl-C as `^C`.
-
-Drawn at the end of a line, it would even move the region down by one.
+A run that somebody watches has its epochs in one thread, the view and the signals in another. The first
+Ctrl-C (or SIGTERM) lets the epoch under way finish and ends the run in order; the second leaves at once,
+which costs nothing but the repetition of that epoch at the next start. The terminal's echo is off while a
+region is drawn: what is typed would come to stand in it, Ctrl-C as `^C`, and at the end of a line move it
+down by one.
 """
 
 from __future__ import annotations

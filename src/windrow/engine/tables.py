@@ -1,24 +1,19 @@
-"""What a manifest remembers of a table, and the way back.
+"""Tables: what a manifest remembers of one, when one changes, and how one is kept as its source says.
 
 A table is the sum of its changes. Each change is a file that a commit names: queries that run take it in
 once, and a query that comes later begins with all of them. When there are many, what no row to come can tell
-apart is added up in one file (`windrow.engine.tables`).
+apart is added up in one file.
 
-When a table changes, if nobody says so.
+The instant of a change, if nobody says it: a change is seen by rows later than it. So it happens at the
+latest instant of the rows seen so far, in the streams that some query reads together with the table: those
+are answered by the table as it was, rows that come after them by the table as it is then. Where nothing was
+answered yet, it was there from the beginning.
 
-A change is seen by rows later than it. So it happens at the latest instant of the rows seen so far, in the
-streams that some query reads together with the table: those are answered by the table as it was, rows that
-come after them by the table as it is then. Where nothing was answered yet, it was there from the beginning.
-
-Keeps tables what their sources say: looks whether there is news, and makes it a change.
-
-What grows from commit to commit, as files: one for each commit, added up when there are many.
-
-The changes of a table come first here, then the keys of what sources have read.
-
-A row to come is never older than what its stream has promised. So of the changes before all promises only
-their sum matters, and it may as well have been there from the beginning. Keys that rows of an NRR table had
-once are kept apart: they are not to be used again.
+Histories are what grows from commit to commit, as files: one for each commit, added up when there are many.
+The changes of a table are one; the keys of what sources have read are another. A row to come is never older
+than what its stream has promised. So of the changes before all promises only their sum matters, and it may
+as well have been there from the beginning. Keys that rows of an NRR table had once are kept apart: they are
+not to be used again.
 """
 
 from __future__ import annotations

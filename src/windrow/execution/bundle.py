@@ -1,9 +1,7 @@
-"""A standing query as it travels to worker processes.
+"""Bundles: standing queries as they travel to worker processes, and the micro-batches for them.
 
 Compiling a plan costs milliseconds, and a worker meets the same plan in every epoch: it is compiled once per
 process, found again by its fingerprint.
-
-A micro-batch on its way into the ingest job.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """What rules have in common: expressions moved through nodes, nodes rebuilt, variants enumerated.
 
-Which expressions may be evaluated elsewhere.
-
-A rule may make an error disappear, because fewer rows reach an expression; it must never make one
-appear. So an expression that can fail on some row (division by zero, overflow, a CAST of text) stays
-where it is, also where an expert could prove that it sees no new rows. `window_start` and `window_end`
-belong to the report of an extent, not to rows, and never move either.
+Movability: which expressions may be evaluated elsewhere. A rule may make an error disappear, because fewer
+rows reach an expression; it must never make one appear. So an expression that can fail on some row
+(division by zero, overflow, a CAST of text) stays where it is, also where an expert could prove that it
+sees no new rows. `window_start` and `window_end` belong to the report of an extent, not to rows, and never
+move either.
 
 >>> from windrow.algebra.expressions import ColumnRef, Literal
 >>> from windrow.algebra.functions import call

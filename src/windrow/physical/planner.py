@@ -14,15 +14,13 @@ were costed the cheapest runs that kernels can run.
 >>> [(operator.place, operator.kind) for operator in plan.walk()][:2]
 [('0', 'changes.1'), ('0.0', 'distinct-told.1')]
 
-What a query has in common with others, as its physical plan records it: what, and by which rules.
+Sharing: what a query has in common with others, and by which rules, is recorded in its physical plan. It is
+decided for all registered queries together (`windrow.engine.sharing.arrangement`). A state depends on it no
+more than on a cost: it is recorded, and not part of what operators are recognised by.
 
-It is decided for all registered queries together (`windrow.engine.sharing.arrangement`). A state depends on
-it no more than on a cost: it is recorded, and not part of what operators are recognised by.
-
-The operators of a physical plan, read off the unit that runs it: they report of themselves.
-
-A node of the logical form has the operator that it became, with its durable name, its place among the
-operators, what it keeps, and why so. A node whose work another operator does has no place.
+Operators are read off the unit that runs the plan: they report of themselves. A node of the logical form
+has the operator that it became, with its durable name, its place among the operators, what it keeps, and
+why so. A node whose work another operator does has no place.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ takes those at its own instants. Over joins it runs as the other does (`moving_o
 ... )
 (['CS4'], True)
 
-Which queries may be computed together, by CS1 to CS8: groups for the scheduler.
+Groups for the scheduler are queries that may be computed together, by CS1 to CS8.
 """
 
 from __future__ import annotations

@@ -5,11 +5,9 @@ A list of them is a first guess, as it may be behind: the last is found by readi
 ones begin is noted by the sweep. Anything else (a gap, a manifest that does not decode, traces of commits
 that are not there) is an error: state is never silently taken for empty or for older than it is.
 
-Removing what no kept commit names.
-
-Manifests go first, oldest first, each durably before the next; then the files that no manifest left names. So
-at every point the manifests that are there follow each other without a gap, and all they name is there: a
-sweep that is interrupted is simply continued by the next one.
+The sweep removes what no kept commit names. Manifests go first, oldest first, each durably before the next;
+then the files that no manifest left names. So at every point the manifests that are there follow each other
+without a gap, and all they name is there: a sweep that is interrupted is simply continued by the next one.
 
 A file nobody names may still be wanted: by the commit that is about to name it. Such a file was made by this
 owner for a commit that is not older than the floor, and the log refuses to name any other. So everything else

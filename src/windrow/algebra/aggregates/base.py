@@ -14,7 +14,7 @@ facts, and executors ask for facts, never for names:
 NULL arguments lift to the identity unless an aggregate says otherwise. A state is an immutable value
 that can be compared, hashed and pickled.
 
-What sketches are given: errors, fractions, whole numbers and types, checked.
+Constants are what sketches are given: errors, fractions, whole numbers and types, checked.
 """
 
 from __future__ import annotations

@@ -6,14 +6,7 @@ and documentation know one kind of thing. A family of functions is a file with a
 it: check the arguments, insert the implicit casts, find the result's type. A rule may also answer with
 other functions (`nullif` becomes an `if`): such shorthands never appear in a tree.
 
-Small parts that type rules are made of: what a parameter accepts, and functions of fixed result type.
-
-Implicit casts: where Spark's ANSI mode would insert one, and where Windrow would rather ask.
-
-Numbers widen, a DATE becomes a TIMESTAMP, a string *literal* next to a time or in its place is read as
-a time, NULL becomes whatever is wanted. Spark goes further and reads every string as a number when it
-stands next to one; one bad row would then stop a standing query, so Windrow asks for a CAST (or
-TRY_CAST) instead.
+Type rules are made of small parts: what a parameter accepts, and functions of fixed result type.
 """
 
 from __future__ import annotations

@@ -9,17 +9,15 @@ state's groups:
 Files never change, and which intervals are in the window is looked at last, so that parts which were read for
 one commit do for the next.
 
-The synopses that a commit has of a stream: what standing queries share, found by who asks once.
+Synopses of a commit: what standing queries share of a stream. A manifest says which synopses each query
+uses, in the order of its needs; and of each synopsis in which shared state it is, how its intervals are
+cut, how many of them are kept and since when it has all rows.
 
-A manifest says which synopses each query uses, in the order of its needs; and of each synopsis in which
-shared state it is, how its intervals are cut, how many of them are kept and since when it has all rows.
-
-Whether synopses have what a SELECT asks for: an aggregate over one window of one stream.
-
-A shared state fits if it is grouped by what is asked, or finer: states of several groups combine to that of
-all of them, and a condition on what is grouped by chooses among them. All other conditions have to be those
-of the synopses. The window has to begin where an interval does, and to end where one does, unless no row is
-known beyond its end: then what the last interval has is in the window.
+Fit: whether synopses have what a SELECT asks for, an aggregate over one window of one stream. A shared
+state fits if it is grouped by what is asked, or finer: states of several groups combine to that of all of
+them, and a condition on what is grouped by chooses among them. All other conditions have to be those of the
+synopses. The window has to begin where an interval does, and to end where one does, unless no row is known
+beyond its end: then what the last interval has is in the window.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""One SELECT, from the question to the answer.
+"""SELECT: from the question to the answer, within limits.
 
 Everything about a commit is in its manifest, so a question needs no lock of the engine: it holds a commit, so
 that no file it may read is removed, reads the parts of what is kept that it needs, and is evaluated.
 
-Reading a window that slides meanwhile: sub-window after sub-window.
-
-What is read is decided by a policy of `windrow.archive.snapshot`:
+Isolation: a window that slides meanwhile is read sub-window after sub-window. What is read is decided by a
+policy of `windrow.archive.snapshot`:
 
     WINDOW   the window of the commit at which the read begins; its files stay as long as somebody reads
     LATEST   the window of the commit that is current when the read ends: sub-windows that are committed
@@ -13,13 +12,10 @@ What is read is decided by a policy of `windrow.archive.snapshot`:
 
 Commits never wait. They go on in other threads; a read only looks which one is the newest.
 
-A SELECT that is answered in the background: wait for it, or cancel it.
+Answers in the background can be waited for, or cancelled. Limits say how much a SELECT may take, and stop it.
 
-How much a SELECT may take, and how it is stopped.
-
-Who reads next. A few read at a time; of those who wait, the highest priority goes first.
-
-A query asks for a turn for each sub-window, so that one of higher priority overtakes it in the middle.
+Turns: a few read at a time; of those who wait, the highest priority goes first. A query asks for a turn for
+each sub-window, so that one of higher priority overtakes it in the middle.
 
 >>> turns = Turns(places=1)
 >>> with turns.turn(0):

@@ -1,18 +1,17 @@
-"""What queries share, decided for all of them together and recorded in the physical plan of each.
+"""Arrangement: what queries share, decided for all of them together and recorded in the plan of each.
 
 It depends on which queries are there. Up to the first rows nothing is kept yet, so it is found out anew
 whenever queries came or went, as if all of them had come at once: the common subplans of those that run over
 rows, and the synopses of those that are answered from them. From then on every query keeps what it has; one
 that comes later joins what fits.
 
-Who asks for others: of queries whose answers are among those of one of them, only that one is computed.
-
-Equal queries read its answers whole. Queries that are the same but less often (CS8) follow it: they read what
+Followers: of queries whose answers are among those of one of them, only that one is computed. Equal
+queries read its answers whole. Queries that are the same but less often (CS8) follow it: they read what
 is about their own instants. A query that does not answer every window (EVERY, MAX GAP) neither follows nor is
 followed, since what it leaves out others would miss. A query that came late asks for itself as long as there
 are windows that are complete for others and not for it.
 
-What the queries of a script would share: their sharing plan, from text.
+The sharing plan of a script is what its queries would share, from text.
 
 >>> plan = explain_sharing('''
 ...     CREATE STREAM bids (item BIGINT, price DOUBLE, ts TIMESTAMP) WATTR ts ORDERED FROM 'files:///bids';

@@ -42,7 +42,7 @@ Strategies for whole plans: how expiry is told, and how state is kept (thesis, 2
     UPA     by update pattern: FIFO for WKS, a calendar for WK, hash with negative rows for STR
 
 The answers are the same. Windows in which expiry cannot be known (ROWS, slide-by-tuple, SESSION) send
-negative rows under every strategy. `windrow.kernels.relational.expiry_layouts` has all that can be asked for.
+negative rows under every strategy. `Options` has all that can be asked for.
 """
 
 from __future__ import annotations

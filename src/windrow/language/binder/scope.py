@@ -3,10 +3,9 @@
 A column's name in the plan is `alias.column`, unique in the whole query. Names are found in any case.
 A nested EXISTS sees the columns of the query around it, behind its own.
 
-Where in the text an error belongs.
-
-Plan nodes, windows and functions refuse what has no meaning, but know no text. Whoever binds a piece of
-syntax does so `at` its node, and an error that has no place yet gets the place of the innermost one.
+Places: where in the text an error belongs. Plan nodes, windows and functions refuse what has no meaning,
+but know no text. Whoever binds a piece of syntax does so `at` its node, and an error that has no place yet
+gets the place of the innermost one.
 
 >>> from windrow.errors import Span
 >>> from windrow.language.syntax import Star
