@@ -50,20 +50,27 @@ def canonical_row(schema: Schema, row: Any, where: str) -> tuple[Any, ...]:
 def canonical(value: Any, kind: DataType, where: str) -> Any:
     """A value a user wrote, as its type has it.
 
-    >>> from windrow.algebra.types import DOUBLE, TIMESTAMP, decimal
+    >>> from windrow.algebra.types import DATE, DOUBLE, TIMESTAMP, decimal
     >>> canonical(datetime(1970, 1, 1, 0, 0, 2), TIMESTAMP, "s.ts"), canonical(3, DOUBLE, "s.x")
     (2000000, 3.0)
     >>> canonical(1.5, decimal(9, 2), "x")
     Traceback (most recent call last):
     windrow.errors.DataError: x is DECIMAL(9,2), but the value is 1.5 (a float is not exact: Decimal("1.5"))
+    >>> canonical("2026", DATE, "x")
+    Traceback (most recent call last):
+    windrow.errors.DataError: x is DATE, but the value is '2026' (give a date: date.fromisoformat('2026'))
     """
     if value is None:
         return None
     convert = _CONVERTERS.get(kind.kind)
     result = convert(value, kind) if convert else value
     if result is None:
-        is_inexact = kind.kind is Kind.DECIMAL and isinstance(value, float)
-        hint = f'a float is not exact: Decimal("{value}")' if is_inexact else None
+        hint = None
+        if kind.kind is Kind.DECIMAL and isinstance(value, float):
+            hint = f'a float is not exact: Decimal("{value}")'
+        elif kind.kind in (Kind.TIMESTAMP, Kind.DATE) and isinstance(value, str):
+            made = "datetime" if kind.kind is Kind.TIMESTAMP else "date"
+            hint = f"give a {made}: {made}.fromisoformat({value!r})"
         raise DataError(f"{where} is {kind}, but the value is {value!r}", code="bad-value", hint=hint)
     return result
 
