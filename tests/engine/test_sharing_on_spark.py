@@ -66,5 +66,5 @@ def test_queries_that_share_on_spark(
         assert w._engine._together == {"s": few > 0}
         for name, text in queries.items():
             assert w._engine.queries[name].shares, name
-            wanted = as_rows(oracle(text, [ROWS], "WATTR t ORDERED"))
+            wanted = as_rows(oracle(text, [ROWS], {"s": (COLUMNS, "WATTR t ORDERED")}))
             assert sorted(rows_of(w.queries[name].results())) == wanted, name
