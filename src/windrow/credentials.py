@@ -10,17 +10,14 @@ import json
 import logging
 import os
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
 
 from windrow.errors import QueryError, Span, WindrowError
 from windrow.redaction import BLOT, REFERENCE, has_password, is_reference, is_secret
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 _WHERE = "an environment variable, or ${file:/path} for a file"
 #: what librdkafka has to say goes here and is not shown, unless the program listens

@@ -18,18 +18,16 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size, which
 from textwrap import fill
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from windrow.redaction import redacted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _WIDEST_LINE = 160
 #: the number of a line, the bar, and what stands for the rest

@@ -20,13 +20,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pyarrow as pa
 
+from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.explain import Explanation
 from windrow.algebra.explain.warnings import Warned, query_warnings
+from windrow.algebra.plan import Emit
 from windrow.algebra.values import instant
 from windrow.engine.adhoc.on_spark import OnSpark
 from windrow.engine.adhoc.select import Asked, Asker, Limits, SelectWatch
@@ -62,11 +66,12 @@ from windrow.language.binder import bound_statements
 from windrow.language.binder.once import Once
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_once, compile_query, compile_script
-from windrow.sinks import Callback
+from windrow.sinks import Callback, Sink
 from windrow.spark.failures import job_failed
+from windrow.spark.frames import SparkSession
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import local_session, parallelism, prepared
-from windrow.spark.sources import infer_schema, open_data, open_url
+from windrow.spark.sources import Source, infer_schema, open_data, open_url
 from windrow.spark.sources.generator_source import GeneratorSource
 from windrow.spark.sources.push_source import PushSource
 from windrow.spark.sources.source import Begun
@@ -77,17 +82,7 @@ from windrow.state.log import CommitLog
 from windrow.state.names import CHECKPOINTS, file_name
 from windrow.state.object_store import open_store
 from windrow.state.store import LocalStore, Store, remove_folder
-
-if TYPE_CHECKING:
-    from decimal import Decimal
-
-    from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.explain import Explanation
-    from windrow.algebra.plan import Emit
-    from windrow.sinks import Sink
-    from windrow.spark.frames import SparkSession
-    from windrow.spark.sources import Source
-    from windrow.windows.domain import Domain
+from windrow.windows.domain import Domain
 
 #: a bundled stream is not made faster than that
 _MOST_TIMES = 1000

@@ -6,15 +6,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from windrow.algebra.expressions import Expression, Schema
 from windrow.algebra.types import BIGINT, DOUBLE, MAX_PRECISION, TIMESTAMP, DataType, Kind, decimal
 from windrow.errors import QueryError, nearest
 from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain
 from windrow.windows.progress import NoPolicy, Policy
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression, Schema
 
 #: attributes every stream has besides its columns; never part of `*`
 PSEUDO_COLUMNS: dict[str, DataType] = {ROW_NUM: BIGINT, ARRIVAL_TS: TIMESTAMP}

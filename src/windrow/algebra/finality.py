@@ -11,16 +11,12 @@ query.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, Filter, Join, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
 from windrow.windows.progress import NoPolicy
 from windrow.windows.spec import OwnInterval
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
 
 
 def is_final_by_group(emit: Emit, stream: Stream, column: str) -> bool:

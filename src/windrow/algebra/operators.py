@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra import checks
 from windrow.algebra.catalog import TableKind
@@ -25,10 +25,8 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, TableScan, Window
 from windrow.algebra.types import BIGINT, INT, DataType, Kind
 from windrow.errors import QueryError
 from windrow.windows import patterns
+from windrow.windows.patterns import Label
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
-
-if TYPE_CHECKING:
-    from windrow.windows.patterns import Label
 
 KINDS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 

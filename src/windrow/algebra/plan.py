@@ -13,18 +13,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from windrow.algebra import checks
 from windrow.algebra.catalog import PSEUDO_COLUMNS, Late, Stream, Table
 from windrow.algebra.expressions import Field, Schema
 from windrow.windows import patterns
+from windrow.windows.domain import Domain
 from windrow.windows.patterns import Label
 from windrow.windows.session import SessionWindow
-
-if TYPE_CHECKING:
-    from windrow.windows.domain import Domain
-    from windrow.windows.spec import WindowSpec
+from windrow.windows.spec import WindowSpec
 
 
 class StreamWord(Enum):

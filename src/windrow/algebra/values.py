@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from windrow.algebra.expressions import Schema
 from windrow.algebra.types import BIGINT, MAX_PRECISION, DataType, Kind
 from windrow.errors import DataError
 from windrow.windows.domain import Domain, Instant, sort_key
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Schema
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

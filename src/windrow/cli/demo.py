@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from shutil import get_terminal_size, which
 from string import Template
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,10 +18,8 @@ from windrow.cli import options
 from windrow.cli.plain import PlainView, summary
 from windrow.cli.run import Signals, run_watched, started
 from windrow.cli.serve import PORT, check_installed, is_installed, listen, serving
+from windrow.cli.snapshots import RunSnapshot
 from windrow.errors import to_install
-
-if TYPE_CHECKING:
-    from windrow.cli.snapshots import RunSnapshot
 
 #: how much faster than the clock on the wall time passes in the streams: a minute takes two seconds
 SPEED = 30

@@ -7,27 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
+from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.output import Output
 from prompt_toolkit.patch_stdout import patch_stdout
 from pygments.lexers.sql import SqlLexer
 
+from windrow.language.catalog import Catalog
 from windrow.language.editor import completions, word_before
 from windrow.redaction import redacted
-
-if TYPE_CHECKING:
-    from prompt_toolkit.buffer import Buffer
-    from prompt_toolkit.document import Document
-    from prompt_toolkit.input import Input
-    from prompt_toolkit.output import Output
-
-    from windrow.language.catalog import Catalog
 
 _PROMPT, _MORE = "windrow> ", "      -> "
 _HISTORY = ".windrow_history"

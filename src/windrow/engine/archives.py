@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import polars as pl
 import pyarrow as pa
@@ -36,25 +36,22 @@ from windrow.archive.declaration import Declaration
 from windrow.archive.layout import GridLayout, Laid, SaidOfLayout
 from windrow.archive.piece import Reading
 from windrow.engine.output.outbox import INSTANT, pending, published, published_schema, rows_schema, stored_as
+from windrow.engine.records import QueryRecord, StreamRecord
+from windrow.engine.tables import TableRecord
 from windrow.errors import QueryError, StateError
 from windrow.execution.ingest import AT, UNTIL, archived_section, stream_source
 from windrow.kernels.columnar.columns import to_frame
 from windrow.language.binder.declarations import check_lifetimes
+from windrow.language.catalog import StandingArchive
 from windrow.physical.units import GeneralUnit
 from windrow.state.chunk import open_chunk
 from windrow.state.crash import crash_point
 from windrow.state.history import History
+from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest, OutboxEntry, SourceState
 from windrow.state.names import ARCHIVES, RESERVED, file_name
 from windrow.state.store import RESTORE, Store
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Instant
-
-if TYPE_CHECKING:
-    from windrow.engine.records import QueryRecord, StreamRecord
-    from windrow.engine.tables import TableRecord
-    from windrow.language.catalog import StandingArchive
-    from windrow.state.log import CommitLog
-
 
 _EXPIRES = "valid_to"
 

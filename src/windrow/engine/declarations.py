@@ -26,24 +26,20 @@ from decimal import Decimal, InvalidOperation
 from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
+from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.expressions import Schema
+from windrow.engine.engine import Engine
 from windrow.errors import QueryError, StateError, nearest
 from windrow.language.binder import bound_statements as bound
+from windrow.language.binder.bound_statements import BoundStatement
 from windrow.language.compile import declare_stream, declare_table
-from windrow.sinks import check_sink
+from windrow.sinks import Sink, check_sink
 from windrow.spark.sources import check_url
 from windrow.spark.sources.table_source import table_url
 from windrow.spark.sources.urls import malformed_sink
 from windrow.windows.domain import Domain, Quantity
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.expressions import Schema
-    from windrow.engine.engine import Engine
-    from windrow.language.binder.bound_statements import BoundStatement
-    from windrow.sinks import Sink
-
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

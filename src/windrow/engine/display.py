@@ -13,17 +13,15 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as kinds
 
 from windrow.errors import QueryError, to_install
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 #: rows of a table in a notebook, and lines in a chart
 ROWS, LINES = 20, 8

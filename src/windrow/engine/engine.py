@@ -15,8 +15,13 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from secrets import token_hex
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+import pyarrow as pa
+
+from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.plan import Emit
+from windrow.archive.layout import SaidOfLayout
 from windrow.engine import query_start
 from windrow.engine.archives import Archiving
 from windrow.engine.epoch import Draft
@@ -31,36 +36,26 @@ from windrow.engine.statistics import MOST_EPOCHS, EpochTimes, MeasuredWork, Obs
 from windrow.engine.tables import Shelf, TableRecord, TableUpdate, read_contents, read_keys
 from windrow.errors import DataError, QueryError, SinkError, WindrowError
 from windrow.execution.bundle import Arrived
+from windrow.execution.close import CloseTask, QueryWork
 from windrow.execution.delta_file import WriteTarget
 from windrow.execution.ingest import archived_section, stream_source
 from windrow.execution.malformed_rows import LETTERS, malformed_section
 from windrow.execution.reports import Closed, Ingested, late_section
-from windrow.physical import plan_query
-from windrow.sinks import MemorySink, open_sink
-from windrow.spark.sources import infer_columns
+from windrow.execution.shared import SharedWork
+from windrow.kernels.relational.tables import TableContents
+from windrow.language.catalog import StandingArchive, StandingQuery
+from windrow.optimizer.flows import Statistics
+from windrow.physical import PhysicalPlan, plan_query
+from windrow.sharing.questions import QueryNeeds
+from windrow.sinks import MemorySink, Sink, open_sink
+from windrow.spark.sources import Source, infer_columns
 from windrow.spark.sources.urls import malformed_sink
 from windrow.state.crash import crash_point
 from windrow.state.history import discard, sweep
 from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest, OutboxEntry, SourceState
 from windrow.state.names import DRIVER, KEYS
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.plan import Emit
-    from windrow.archive.layout import SaidOfLayout
-    from windrow.execution.close import CloseTask, QueryWork
-    from windrow.execution.shared import SharedWork
-    from windrow.kernels.relational.tables import TableContents
-    from windrow.language.catalog import StandingArchive, StandingQuery
-    from windrow.optimizer.flows import Statistics
-    from windrow.physical import PhysicalPlan
-    from windrow.sharing.questions import QueryNeeds
-    from windrow.sinks import Sink
-    from windrow.spark.sources import Source
-    from windrow.state.store import Store
+from windrow.state.store import Store
 
 #: what an epoch replaces before it is committed
 _OF_AN_EPOCH = (

@@ -13,19 +13,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+import polars as pl
+import pyarrow as pa
+
+from windrow.algebra.catalog import Stream
 from windrow.engine import tables as table_records
+from windrow.engine.archives import Archiving
 from windrow.engine.load_shedding import Effort
 from windrow.engine.output.outbox import asking, with_followers, with_readers
 from windrow.engine.records import QueryRecord, StreamRecord
-from windrow.engine.refresh_scheduler import Without, group_by_itself, group_of, newest, only
+from windrow.engine.refresh_scheduler import (
+    Refreshes,
+    RefreshGroup,
+    Without,
+    group_by_itself,
+    group_of,
+    newest,
+    only,
+)
 from windrow.engine.retention import last_answers, tidied
 from windrow.engine.sharing.arrangement import led
 from windrow.engine.sharing.common_subplans import Membership
 from windrow.engine.sharing.shared_state import Common, labels_of
+from windrow.engine.statistics import ObservedStatistics
 from windrow.errors import StateError
 from windrow.execution.close import CloseTask, QueryWork
+from windrow.execution.delta_file import WriteTarget
 from windrow.execution.ingest import archived_section, is_archived
 from windrow.execution.malformed_rows import malformed_section
 from windrow.execution.reports import Closed, Fault, Ingested, late_section
@@ -33,26 +48,15 @@ from windrow.execution.shared import SharedWork
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.relational.tables import Values, changes_at, check_order, promised
-from windrow.kernels.shared.shared_state import SharedEpoch, SharedState
+from windrow.kernels.shared.shared_state import SharedEpoch, SharedState, WindowRequest
+from windrow.language.catalog import StandingQuery
+from windrow.physical import PhysicalPlan
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding import load
 from windrow.state.manifest import ChunkRef, Manifest, OutboxEntry, QueryState, StreamState
 from windrow.state.names import ANSWERS, DRIVER, KEPT, KEYS
+from windrow.state.store import Store
 from windrow.windows.domain import INFINITY, Instant, check_instant
-
-if TYPE_CHECKING:
-    import polars as pl
-    import pyarrow as pa
-
-    from windrow.algebra.catalog import Stream
-    from windrow.engine.archives import Archiving
-    from windrow.engine.refresh_scheduler import Refreshes, RefreshGroup
-    from windrow.engine.statistics import ObservedStatistics
-    from windrow.execution.delta_file import WriteTarget
-    from windrow.kernels.shared.shared_state import WindowRequest
-    from windrow.language.catalog import StandingQuery
-    from windrow.physical import PhysicalPlan
-    from windrow.state.store import Store
 
 #: a query that is not due takes in what is new when this many files wait for it
 MOST_WAITING = 32

@@ -24,8 +24,8 @@ window s [ROWS 9]   STR  the rows of the window by number
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import TableKind
 from windrow.algebra.explain import ExplainStep, Explanation, gather
@@ -37,11 +37,11 @@ from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import BoundStatement, ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
-from windrow.optimizer.costs import estimate
-from windrow.optimizer.flows import pane_cells
-from windrow.physical import plan_query
+from windrow.optimizer.costs import Estimate, Path, estimate
+from windrow.optimizer.flows import Statistics, pane_cells
+from windrow.physical import PhysicalPlan, plan_query
 from windrow.physical.native_sql import why_from_rows
-from windrow.physical.planner import DROPS
+from windrow.physical.planner import DROPS, PhysicalOperator
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.redaction import redacted
 from windrow.shedding.agreement import Agreed, SheddableQuery, agree
@@ -50,15 +50,6 @@ from windrow.sinks import check_sink
 from windrow.spark.sources import infer_columns
 from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from windrow.optimizer.costs import Estimate, Path
-    from windrow.optimizer.flows import Statistics
-    from windrow.physical import PhysicalPlan
-    from windrow.physical.planner import PhysicalOperator
-
 
 #: columns, or columns and options, as they stand in CREATE STREAM or CREATE TABLE
 Declared = str | tuple[str, str]

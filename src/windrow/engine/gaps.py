@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,14 +18,12 @@ import pyarrow.compute as pc
 from windrow.algebra.aggregates.numbers import WIDE
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.operators import Aggregate, Filter, Limit, Project
+from windrow.algebra.plan import Emit
 from windrow.engine.output.outbox import published_schema
 from windrow.errors import QueryError
 from windrow.shedding.agreement import final_grid
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Emit
-    from windrow.shedding.phases import Phases
-    from windrow.windows.spec import SlideGrid
+from windrow.shedding.phases import Phases
+from windrow.windows.spec import SlideGrid
 
 # ------------------------------------------------------------ runs of windows
 

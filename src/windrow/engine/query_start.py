@@ -33,7 +33,7 @@ from windrow.execution.bundle import Bundle
 from windrow.kernels.relational.state_transfer import why_not_rebuilt
 from windrow.language.catalog import StandingQuery
 from windrow.optimizer.costs import total_cost
-from windrow.physical import plan_query
+from windrow.physical import PhysicalPlan, plan_query
 from windrow.physical.identity import RecordedPlan
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.windows.domain import IMPLICIT, Domain
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream, Table
     from windrow.engine.epoch import Between
     from windrow.optimizer.flows import Statistics
-    from windrow.physical import PhysicalPlan
     from windrow.state.manifest import QueryState
 
 

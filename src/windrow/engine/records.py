@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.canonical import canonical_text, thing_of
 from windrow.algebra.catalog import Late, Stream, Table
 from windrow.algebra.expressions import Field, Schema
 from windrow.engine.sharing.common_subplans import Membership, as_member
 from windrow.errors import QueryError, StateError
+from windrow.execution.bundle import Bundle
 from windrow.execution.shared import Seed
 from windrow.kernels.intake import Intake, Known
 from windrow.language.binder.constants import written_type
+from windrow.language.catalog import StandingQuery
 from windrow.language.printer import print_query
+from windrow.physical import PhysicalPlan
 from windrow.physical.identity import RecordedPlan
-from windrow.spark.sources import is_bounded
+from windrow.physical.planner import Sharing
+from windrow.sinks import Sink
+from windrow.spark.sources import Source, is_bounded
 from windrow.state.manifest import QueryState, SourceState, StreamState
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 from windrow.windows.progress import Progress
-
-if TYPE_CHECKING:
-    from windrow.execution.bundle import Bundle
-    from windrow.language.catalog import StandingQuery
-    from windrow.physical import PhysicalPlan
-    from windrow.physical.planner import Sharing
-    from windrow.sinks import Sink
-    from windrow.spark.sources import Source
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,16 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.operators import Except, Exists, Union
 from windrow.algebra.plan import Plan, Subquery, Window
+from windrow.engine.records import QueryRecord
 from windrow.errors import QueryError
-from windrow.kernels.clock import PaneClock
+from windrow.kernels.clock import Clock, PaneClock
+from windrow.kernels.panes.query import Cut
 from windrow.kernels.relational.signed_rows import FOREVER
+from windrow.kernels.shared.shared_state import SharedState, WindowRequest
 from windrow.physical.units import GeneralUnit, SlidingUnit, Unit
 from windrow.sharing.schedule import (
     Lateness,
@@ -41,12 +44,6 @@ from windrow.sharing.schedule import (
 )
 from windrow.windows.domain import INFINITY, Element, Instant
 from windrow.windows.spec import Grid, OwnInterval, SlideGrid, WindowSpec
-
-if TYPE_CHECKING:
-    from windrow.engine.records import QueryRecord
-    from windrow.kernels.clock import Clock
-    from windrow.kernels.panes.query import Cut
-    from windrow.kernels.shared.shared_state import SharedState, WindowRequest
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, TableJoin
+from windrow.algebra.plan import Emit, Plan
 from windrow.algebra.types import BIGINT, DataType
 from windrow.engine.query_start import recorded
 from windrow.engine.records import QueryRecord, stream_of
@@ -47,6 +47,8 @@ from windrow.kernels.relational.implementations import placed
 from windrow.kernels.relational.internal.build import Outliving
 from windrow.kernels.relational.internal.runs import WindowRuns
 from windrow.kernels.relational.negation import Matched
+from windrow.kernels.relational.operator import Operator
+from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.signed_rows import FOREVER, ID, VE, N
 from windrow.kernels.relational.windows.leaf import WHO
 from windrow.kernels.state import PANE, Chunk, State, chunked, joined
@@ -56,17 +58,11 @@ from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit
 from windrow.state.chunk import Key, chunk_writer, open_chunk
 from windrow.state.crash import crash_point
 from windrow.state.history import discard
+from windrow.state.log import CommitLog
+from windrow.state.manifest import ChunkRef, Manifest
 from windrow.state.names import DRIVER
 from windrow.state.shard import Shard, change_shard
 from windrow.windows.patterns import Pattern
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Emit, Plan
-    from windrow.kernels.relational.operator import Operator
-    from windrow.kernels.relational.program import RelationalProgram
-    from windrow.state.log import CommitLog
-    from windrow.state.manifest import ChunkRef, Manifest
-
 
 __all__ = ["BIGINT", "RowStates", "Shards", "by_keys", "cannot_rescale"]
 

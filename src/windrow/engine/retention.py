@@ -11,16 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from windrow.engine.output.outbox import asking
+from windrow.engine.records import StreamRecord
+from windrow.execution.delta_file import WriteTarget
 from windrow.execution.kept_rows import KeptWriter, read_kept, span_of
+from windrow.state.manifest import ChunkRef
 from windrow.windows.domain import INFINITY, Instant
-
-if TYPE_CHECKING:
-    from windrow.engine.records import StreamRecord
-    from windrow.execution.delta_file import WriteTarget
-    from windrow.state.manifest import ChunkRef
 
 #: so many files of a size are put together, up to so many bytes
 TOGETHER, MOST_BYTES = 8, 16 << 20

@@ -18,30 +18,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from windrow.algebra.canonical import canonical_text
+from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import ColumnRef, Expression, substituted
 from windrow.algebra.operators import Filter, Project
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.algebra.types import Kind
+from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.execution.relational import OF, states_of
 from windrow.kernels.relational.state_transfer import held_rows
 from windrow.optimizer.flows import Statistics
 from windrow.optimizer.optimizer import normalise
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding.load import OperatorWork
+from windrow.state.manifest import Manifest
 from windrow.state.shard import Shard
+from windrow.state.store import Store
 from windrow.windows.ranges import RangeWindow
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
-    from windrow.engine.records import QueryRecord, StreamRecord
-    from windrow.state.manifest import Manifest
-    from windrow.state.store import Store
-
 
 #: seconds and rows given, by query and level
 Took: TypeAlias = Mapping[tuple[str, int], tuple[float, int]]

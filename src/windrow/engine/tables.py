@@ -35,13 +35,12 @@ from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.relational.signed_rows import FOREVER, N, columns_of, consolidated, finite, together
 from windrow.kernels.relational.tables import AT, TableContents, Values
 from windrow.state.chunk import open_chunk
-from windrow.state.manifest import SourceState, StreamState
+from windrow.state.manifest import ChunkRef, SourceState, StreamState
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 
 if TYPE_CHECKING:
     from windrow.engine.engine import Engine
     from windrow.spark.sources.table_source import TableSource
-    from windrow.state.manifest import ChunkRef
     from windrow.state.store import Store
 
 

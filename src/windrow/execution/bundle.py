@@ -9,27 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from windrow.algebra.aggregates.definition import Definition
 from windrow.algebra.aggregates.user import install_version
+from windrow.algebra.catalog import Stream
+from windrow.algebra.expressions import Schema
 from windrow.algebra.shipments import packed, unpacked
 from windrow.execution.malformed_rows import MALFORMED
+from windrow.kernels.intake import Known
+from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.relational.emission import WAITING
 from windrow.kernels.relational.program import Parts, SubplanView
+from windrow.kernels.shared.shared_state import SharedState
+from windrow.physical import PhysicalPlan
 from windrow.physical.units import SlidingUnit, Unit, unit_of
 from windrow.windows.domain import ROW_NUM, Instant
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates.definition import Definition
-    from windrow.algebra.catalog import Stream
-    from windrow.algebra.expressions import Schema
-    from windrow.kernels.intake import Known
-    from windrow.kernels.panes.program import PaneProgram
-    from windrow.kernels.shared.shared_state import SharedState
-    from windrow.physical import PhysicalPlan
-    from windrow.windows.spec import SlideGrid
+from windrow.windows.spec import SlideGrid
 
 
 @dataclass(frozen=True)

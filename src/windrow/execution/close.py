@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.execution import reports as task_reports
+from windrow.execution.bundle import Bundle
 from windrow.execution.delta_file import Spool, WriteTarget, key_types, open_files, tables_of
 from windrow.execution.ingest import archived_section, lived_rows
 from windrow.execution.relational import OF, Host, Moving, ShardEpoch, admitted, advance, replanned
@@ -24,19 +25,16 @@ from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.panes.program import Level
 from windrow.kernels.shared import kernel as shared_kernel
 from windrow.kernels.shared.shared_state import instants
 from windrow.kernels.state import Delta, State, without
 from windrow.physical.units import GeneralUnit, SlidingUnit
+from windrow.state.manifest import ChunkRef
 from windrow.state.names import OUTBOX
 from windrow.state.shard import Shard, change_shard
 from windrow.windows.domain import INFINITY
-
-if TYPE_CHECKING:
-    from windrow.execution.bundle import Bundle
-    from windrow.kernels.panes.program import Level
-    from windrow.state.manifest import ChunkRef
-    from windrow.windows.spec import SlideGrid
+from windrow.windows.spec import SlideGrid
 
 
 @dataclass(frozen=True)

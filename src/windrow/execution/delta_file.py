@@ -11,28 +11,25 @@ Where tasks write, and for which commit.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
+from windrow.algebra.types import DataType
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.panes.program import Level, PaneProgram
 from windrow.kernels.state import PANE
 from windrow.physical.native_sql import native_query
 from windrow.state.chunk import ChunkWriter, OpenChunk, chunk_writer, open_chunk
+from windrow.state.manifest import ChunkRef
 from windrow.state.names import CHUNKS, DRIVER, new_chunk_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from windrow.algebra.types import DataType
-    from windrow.kernels.panes.program import Level, PaneProgram
-    from windrow.state.manifest import ChunkRef
-    from windrow.state.store import Store
+from windrow.state.store import Store
 
 
 @dataclass(frozen=True)

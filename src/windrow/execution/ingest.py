@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import DataError, WindrowError
-from windrow.execution.bundle import as_declared, parted
+from windrow.execution.bundle import Bundle, as_declared, parted
 from windrow.execution.delta_file import FEED, Spool, WriteTarget, put_tables
 from windrow.execution.kept_rows import KeptWriter
 from windrow.execution.malformed_rows import MALFORMED, letters, stray_letters
@@ -29,18 +29,14 @@ from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.intake import Intake, Known, Observed, moments_of
 from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.relational.signed_rows import VE, VS, N
+from windrow.kernels.shared.shared_state import SharedState
 from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, NO_ROW, SHED, Feed, native_query
 from windrow.physical.units import SlidingUnit
 from windrow.state.names import OUTBOX, RESERVED
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, Instant, too_far
 from windrow.windows.progress import Batch
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
-    from windrow.execution.bundle import Bundle
-    from windrow.kernels.panes.program import PaneProgram
-    from windrow.kernels.shared.shared_state import SharedState
 
 # ------------------------------------------------------------ needless rows
 #

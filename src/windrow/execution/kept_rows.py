@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import polars as pl
 import pyarrow as pa
@@ -21,6 +21,7 @@ from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import Kind
 from windrow.errors import DataError, StateError
 from windrow.execution.bundle import as_declared
+from windrow.execution.delta_file import WriteTarget
 from windrow.execution.reports import DONE, Ingested, message, undisturbed
 from windrow.kernels.columnar.columns import frame_from_arrow, polars_type
 from windrow.kernels.intake import Intake, Known
@@ -30,9 +31,6 @@ from windrow.state.manifest import ChunkRef, Facts
 from windrow.state.names import CHUNKS, DRIVER, new_chunk_name
 from windrow.state.store import Store, damaged, explained
 from windrow.windows.domain import ARRIVAL_TS
-
-if TYPE_CHECKING:
-    from windrow.execution.delta_file import WriteTarget
 
 #: the only part of such a file, and rows that are written together
 ROWS, _ROWS_PER_GROUP = "rows", 1 << 16

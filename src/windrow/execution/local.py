@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from windrow.execution.bundle import Arrived, Few
+from windrow.execution.close import CloseTask
+from windrow.execution.delta_file import WriteTarget
 from windrow.execution.ingest import RowsTask
 from windrow.execution.reports import DONE, Closed, Ingested, contents, late_section
-
-if TYPE_CHECKING:
-    from windrow.execution.close import CloseTask
-    from windrow.execution.delta_file import WriteTarget
 
 #: state and new panes of at most this many bytes, of at most so many queries, are moved on here
 SMALL_STATE, FEW_QUERIES = 8 << 20, 8

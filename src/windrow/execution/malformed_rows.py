@@ -15,9 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
+import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.catalog import EPOCHS, Stream, Table, form_text, split_form
@@ -26,10 +27,6 @@ from windrow.algebra.types import DataType, Kind, parse_type
 from windrow.errors import WindrowError
 from windrow.kernels.intake import off_grid
 from windrow.state.names import RESERVED
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 #: the column that tells of rows that are none: NULL in all others, empty where nobody asks what is wrong
 MALFORMED = f"{RESERVED}malformed"

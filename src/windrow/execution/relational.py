@@ -5,33 +5,28 @@ Queries of a query group have their rows filed once for all of them, and run wha
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import polars as pl
+import pyarrow as pa
 
+from windrow.execution.bundle import Bundle, QueryGroup
 from windrow.execution.delta_file import QUERY, TABLE, Spool
 from windrow.execution.reports import Fault, fault_of
+from windrow.kernels.clock import Clock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
+from windrow.kernels.intake import Known
 from windrow.kernels.relational.emission import WAITING
 from windrow.kernels.relational.program import News, Parts, RelationalProgram, SubplanStep
 from windrow.kernels.relational.state_transfer import begun_over, rebuilt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import pyarrow as pa
-
-    from windrow.execution.bundle import Bundle, QueryGroup
-    from windrow.kernels.clock import Clock
-    from windrow.kernels.intake import Known
-    from windrow.kernels.state import State
-    from windrow.physical.units import GeneralUnit
-    from windrow.state.chunk import Key, OpenChunk
-    from windrow.state.shard import Shard
-    from windrow.windows.domain import Instant
-    from windrow.windows.spec import SlideGrid
+from windrow.kernels.state import State
+from windrow.physical.units import GeneralUnit
+from windrow.state.chunk import Key, OpenChunk
+from windrow.state.shard import Shard
+from windrow.windows.domain import Instant
+from windrow.windows.spec import SlideGrid
 
 AT, OP = "#at", "#op"
 #: between the name of a query and that of its operator; no name has it

@@ -16,17 +16,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from windrow.algebra.shipments import packed, unpacked
 from windrow.errors import WindrowError
+from windrow.kernels.intake import Observed
+from windrow.state.manifest import ChunkRef
 from windrow.state.names import RESERVED
-
-if TYPE_CHECKING:
-    from windrow.kernels.intake import Observed
-    from windrow.state.manifest import ChunkRef
 
 
 @contextmanager

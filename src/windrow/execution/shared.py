@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -21,14 +21,12 @@ from windrow.kernels.aggregates.value_tables import SUB_WINDOW
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.panes.program import Level, PaneProgram
 from windrow.kernels.shared import shared_state as shared
 from windrow.kernels.state import PANE, ROWS, State, gathered
 from windrow.physical.native_sql import native_shared_state
-
-if TYPE_CHECKING:
-    from windrow.kernels.panes.program import Level, PaneProgram
-    from windrow.state.chunk import OpenChunk
-    from windrow.state.manifest import ChunkRef
+from windrow.state.chunk import OpenChunk
+from windrow.state.manifest import ChunkRef
 
 #: states waiting in memory are merged when there are this many
 _MANY_ROWS = 1 << 20

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -35,18 +35,15 @@ from windrow.algebra.catalog import Late
 from windrow.algebra.plan import Emit, Scan, TableScan, Window
 from windrow.kernels.columnar.columns import looked_up
 from windrow.kernels.intake import Known, moments_of
+from windrow.kernels.panes.query import Cut
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE, finite
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Instant, Ints
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.kernels.panes.query import Cut
-
-    Knowns = Mapping[str, Known]
-    Held = Mapping[str, Instant]
-    Ints = npt.NDArray[np.int64]
-    Moved = tuple[Instant, Instant]
+#: what is known of each source
+Knowns = Mapping[str, Known]
+#: how far each table is
+Held = Mapping[str, Instant]
+Moved = tuple[Instant, Instant]
 
 #: stands for infinity where windows are 64-bit integers; panes are a few times windows
 LAST_WINDOW = 1 << 58

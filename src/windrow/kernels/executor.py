@@ -39,9 +39,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import polars as pl
+import pyarrow as pa
 
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit
@@ -59,10 +60,6 @@ from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N
 from windrow.kernels.relational.tables import TableIntake
 from windrow.kernels.state import Delta, State
 from windrow.windows.domain import INFINITY, Instant
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 Values: TypeAlias = tuple[Any, ...]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,13 +28,11 @@ from windrow.windows.domain import (
     ROW_NUM,
     Domain,
     Instant,
+    Ints,
     check_instant,
     too_far,
 )
 from windrow.windows.progress import Batch, Policy, Progress, SlackRows
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _LIMIT = 1 << 62
 #: before the name of an attribute of ALSO: its value, for windows on it; NULL in a row that is late for them
@@ -251,7 +249,7 @@ class Intake:
 
     def _late(self, known: Known, batch: pl.DataFrame, moments: pl.Series) -> pl.Series:
         """Whether each row comes too late, by what its source had promised before the batch."""
-        progress: npt.NDArray[np.int64] | int = _finite(known.progress.progress)
+        progress: Ints | int = _finite(known.progress.progress)
         if known.per is not None and known.progress.sources:
             source = batch[known.per]
             promised = pl.DataFrame(

@@ -38,8 +38,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.plan import Emit
 from windrow.errors import QueryError, Span, nearest
 from windrow.language import syntax
 from windrow.language.binder import bound_statements
@@ -57,10 +59,6 @@ from windrow.language.syntax import ColumnDef, Node, QueryExpression, Statement
 from windrow.language.tokens import Tokens, scan
 from windrow.windows.domain import Quantity
 from windrow.windows.spec import COUNTED
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.plan import Emit
 
 __all__ = [
     "Catalog",

@@ -18,20 +18,18 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 from sqlglot import exp
 
 from windrow.algebra.functions.sql_text import LONG_CHAIN
 from windrow.errors import QueryError, Span
 from windrow.language import syntax
+from windrow.language.lift import Lifted
 from windrow.language.literals import negated
 from windrow.language.reductions import equal_rows
 from windrow.language.shape import MAX_DEPTH, too_deep
 from windrow.language.tokens import Token, Tokens
-
-if TYPE_CHECKING:
-    from windrow.language.lift import Lifted
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -14,9 +13,7 @@ from windrow.language import syntax
 from windrow.language.converter import Converter
 from windrow.language.lift import UNNESTING
 from windrow.language.reductions import with_names
-
-if TYPE_CHECKING:
-    from windrow.language.window_functions import TableFunction
+from windrow.language.window_functions import TableFunction
 
 _JOIN_WORDS = syntax.words("LEFT RIGHT FULL OUTER SEMI ANTI INNER")
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.archive.declaration import ALLOCATIONS, Declaration
 from windrow.archive.layout import Mix, SaidOfLayout
@@ -31,10 +31,7 @@ from windrow.language.lift_literals import Cursor
 from windrow.language.shape import check_nesting
 from windrow.language.sql import read_query
 from windrow.language.tokens import TokenKind, Tokens
-
-if TYPE_CHECKING:
-    from windrow.windows.domain import Domain, Quantity
-
+from windrow.windows.domain import Domain, Quantity
 
 _SHAPE = re.compile(r"(\d{1,4})(?:x|×|by)(\d{1,4})", re.IGNORECASE)
 _AS_IN = "as in EXPECT 40 PROBES, 1 SCAN PER UPDATE"

@@ -14,15 +14,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import StreamWord
-    from windrow.language.tokens import Tokens
-    from windrow.windows.clause import WindowClause
-    from windrow.windows.domain import Quantity
+from windrow.language.tokens import Tokens
+from windrow.windows.clause import WindowClause
+from windrow.windows.domain import Quantity
 
 
 def words(text: str) -> frozenset[str]:

@@ -27,14 +27,11 @@ True
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import conjunction, conjuncts
 from windrow.algebra.operators import Join, Union
+from windrow.algebra.plan import Plan
 from windrow.optimizer.trees import can_fail
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
 
 
 def flatten_joins(plan: Plan) -> Plan:

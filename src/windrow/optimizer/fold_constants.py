@@ -18,16 +18,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.expressions import FALSE, TRUE, Call, Cast, Expression, Literal, cast
 from windrow.algebra.functions import lookup
+from windrow.algebra.plan import Plan
 from windrow.algebra.types import BIGINT, BOOLEAN, Kind
 from windrow.optimizer.trees import with_expressions
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
-
 
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,

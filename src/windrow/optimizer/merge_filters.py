@@ -14,14 +14,10 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from windrow.algebra.expressions import conjuncts
 from windrow.algebra.operators import Filter
+from windrow.algebra.plan import Plan
 from windrow.optimizer.trees import filtered
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
 
 
 def merge_filters(plan: Plan) -> Plan:

@@ -14,13 +14,10 @@ True
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import ColumnRef, Literal, substituted
 from windrow.algebra.operators import Project
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
+from windrow.algebra.plan import Plan
 
 
 def merge_projects(plan: Plan) -> Plan:

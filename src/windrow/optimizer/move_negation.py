@@ -42,13 +42,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Exists, Join
+from windrow.algebra.plan import Plan
 from windrow.optimizer.trees import can_fail, is_movable, kept, peeled, variants
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
 
 
 def pull_up_negation(plan: Plan) -> Iterator[Plan]:

@@ -42,15 +42,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import conjunction, conjuncts
 from windrow.algebra.operators import Join, TableJoin
+from windrow.algebra.plan import Plan
 from windrow.optimizer.trees import can_fail, is_movable, kept, peeled, variants
 from windrow.windows.patterns import Pattern
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
 
 
 def pull_up_tables(plan: Plan) -> Iterator[Plan]:

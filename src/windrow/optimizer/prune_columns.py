@@ -21,16 +21,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatchmethod
-from typing import TYPE_CHECKING
 
 from windrow.algebra import operators as ops
 from windrow.algebra.aggregates import lookup
+from windrow.algebra.expressions import Expression, Schema
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.optimizer.trees import as_query, kept
 from windrow.windows.lifetime import LifetimeWindow
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression, Schema
 
 Names = frozenset[str]
 

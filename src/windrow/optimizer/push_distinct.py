@@ -24,14 +24,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from windrow.algebra.expressions import Expression
 from windrow.algebra.operators import Distinct, Filter, Join, Project
+from windrow.algebra.plan import Plan
 from windrow.optimizer.trees import respects_grouping, variants
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
-    from windrow.algebra.plan import Plan
 
 
 def push_distinct(plan: Plan) -> Iterator[Plan]:

@@ -11,13 +11,9 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from windrow.algebra.expressions import TRUE, ColumnRef
 from windrow.algebra.operators import Aggregate, Distinct, Filter, Project
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
+from windrow.algebra.plan import Plan
 
 
 def remove_trivial(plan: Plan) -> Plan:

@@ -27,16 +27,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import Join
+from windrow.algebra.plan import Plan
 from windrow.kernels.relational.join.order import WindowStats, augmented_order
 from windrow.optimizer.costs import estimate, flow_of
 from windrow.optimizer.flows import Model, Statistics, equal_columns
 from windrow.optimizer.trees import can_fail, kept, variants
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
 
 _FEWEST = 3
 #: of so many inputs all orders are costed

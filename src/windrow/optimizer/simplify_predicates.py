@@ -17,14 +17,11 @@ differ in nothing but truth: NOT a < b is a >= b, and both are NULL where a or b
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from windrow.algebra.expressions import FALSE, Call, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.operators import Aggregate, Exists, Filter, Join, TableJoin
+from windrow.algebra.plan import Plan
 from windrow.algebra.types import BOOLEAN
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
 
 # ------------------------------------------------------------ normal forms
 

@@ -13,23 +13,21 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import compress, decompress
 
 from windrow.algebra.canonical import FORMAT, canonical_form, canonical_text, digest_of, own_form, plan_of
+from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.explain import Alternative
+from windrow.algebra.plan import Emit
 from windrow.errors import QueryError, StateError
+from windrow.kernels.aggregates.measures import Measures
+from windrow.kernels.panes.program import Level
 from windrow.kernels.relational.implementations import kind_of, parts_of, placed
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.physical.planner import PhysicalPlan, Sharing
 from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit, Unit
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.plan import Emit
-    from windrow.kernels.aggregates.measures import Measures
-    from windrow.kernels.panes.program import Level
 
 #: the place of what is true of all operators of a query
 WHOLE = ""

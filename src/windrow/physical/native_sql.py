@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -28,15 +28,13 @@ from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.expressions import can_fail
+from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.panes.query import Cut, Normal, normal_form
+from windrow.kernels.shared.shared_state import PaneGrid, SharedState
 from windrow.kernels.state import PANE, ROWS
 from windrow.state.names import RESERVED
+from windrow.windows.domain import Instant
 from windrow.windows.progress import NoPolicy, Ordered, Slack
-
-if TYPE_CHECKING:
-    from windrow.kernels.panes.program import PaneProgram
-    from windrow.kernels.shared.shared_state import PaneGrid, SharedState
-    from windrow.windows.domain import Instant
 
 BEGIN, COUNT, GREATEST = "__begin", "__rows", "__greatest"
 #: what stands beside the columns of a stream, under names that none of them can have

@@ -17,19 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice, product
-from typing import TYPE_CHECKING
 
 from windrow.algebra import operators as ops
+from windrow.algebra.catalog import Table
 from windrow.algebra.expressions import Call, ColumnRef, Expression, conjuncts
 from windrow.algebra.operators import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.types import DataType
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.patterns import Pattern
 from windrow.windows.spec import OwnInterval
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Table
-    from windrow.algebra.types import DataType
 
 #: routed columns of each stream; empty: everything in one shard
 Placement = Mapping[str, tuple[str, ...]]

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.aggregates import Size
 from windrow.algebra.aggregates.registry import function_of
@@ -37,22 +37,20 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Filter, Project,
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.panes.live_panes import RunningTotals
+from windrow.kernels.panes.program import Level, PaneProgram
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.panes.subtract_on_evict import Differences
 from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.relational.implementations import kind_of, placed, report
 from windrow.kernels.relational.operator import Stateless
+from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
 from windrow.optimizer.flows import Statistics
 from windrow.optimizer.optimizer import Candidate, by_preference, candidates
 from windrow.physical.native_sql import why_from_rows
 from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit, Unit, unit_of
 
-if TYPE_CHECKING:
-    from windrow.kernels.panes.program import Level, PaneProgram
-    from windrow.kernels.relational.program import RelationalProgram
-
-    Path = tuple[int, ...]
+Path = tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
-from windrow.kernels.clock import Clock, Timing
+from windrow.kernels.clock import Clock, Held, Knowns, PaneClock, Timing
 from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.relational.expiry_layouts import Ends, Options
@@ -25,16 +26,8 @@ from windrow.physical.partitioning import placement_of, table_places
 from windrow.windows.domain import INFINITY, ROW_NUM, Instant
 from windrow.windows.ranges import RangeWindow
 
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream, Table
-    from windrow.kernels.clock import PaneClock
-    from windrow.kernels.intake import Known
-
-    Knowns = Mapping[str, Known]
-    #: how far each table is
-    Held = Mapping[str, Instant]
-    #: how far a query had come before the end: its last window, or its clock, or those of its branches
-    Last = int | tuple[int | None, ...] | None
+#: how far a query had come before the end: its last window, or its clock, or those of its branches
+Last = int | tuple[int | None, ...] | None
 
 NO_TABLES: Mapping[str, Instant] = MappingProxyType({})
 

@@ -14,9 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.catalog import Late, Stream, Table, TableKind
+from windrow.algebra.expressions import Expression
 from windrow.algebra.finality import group_place
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Scan, Window
@@ -27,9 +28,6 @@ from windrow.reference.rows import AcceptedRow, TableChange, Values, World
 from windrow.reference.streams import QueryEvaluation
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, check_instant
 from windrow.windows.progress import Batch, is_late
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
 
 
 @dataclass

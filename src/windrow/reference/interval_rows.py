@@ -13,17 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra import operators as ops
+from windrow.algebra.expressions import Expression
 from windrow.algebra.plan import Plan, Window
 from windrow.reference.expressions import compile_expression
 from windrow.reference.rows import Fact, LeafRows, Values, World
 from windrow.reference.snapshot import PlanSnapshot, elements, grouped, in_order, lives, table_rows, together
 from windrow.windows.domain import INFINITY, Instant, sort_key
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
 
 
 @dataclass(frozen=True)

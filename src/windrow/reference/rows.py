@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 from math import gcd
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from windrow.algebra.catalog import PSEUDO_COLUMNS
 from windrow.algebra.operators import Filter, Project, Union
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
+from windrow.algebra.values import Change
 from windrow.reference.expressions import compile_expression
 from windrow.reference.scopes import counting_order
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Element, Instant, check_instant, sort_key
@@ -22,9 +23,6 @@ from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.spec import WindowSpec
-
-if TYPE_CHECKING:
-    from windrow.algebra.values import Change
 
 # ------------------------------------------------------------ world
 

@@ -18,21 +18,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import singledispatchmethod
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra import operators as ops
 from windrow.algebra.aggregates.approx_count import refuse_negative
 from windrow.algebra.catalog import TableKind
 from windrow.algebra.estimates import wave_window, waved
+from windrow.algebra.expressions import Expression
 from windrow.algebra.plan import Plan, TableScan, Window
 from windrow.reference import aggregates
 from windrow.reference.expressions import WindowContext, compile_expression
 from windrow.reference.rows import Fact, LeafRows, Values, World
 from windrow.reference.scopes import last_slide, members
 from windrow.windows.domain import INFINITY, Instant, sort_key
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
 
 
 def estimate(rows: Iterable[tuple[int, int]], at: int, length: int, error: float) -> int | None:

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Plan, StreamWord, Window
@@ -29,13 +28,10 @@ from windrow.reference.interval_rows import IntervalRow, IntervalRows, counted
 from windrow.reference.rows import LeafRows, RowsBelow, Values, World
 from windrow.reference.scopes import moving_values
 from windrow.reference.snapshot import PlanSnapshot
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Instant, Report
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
-
-if TYPE_CHECKING:
-    from windrow.windows.domain import Report
 
 
 def results(

@@ -17,18 +17,14 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock, local
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import pyarrow as pa
 
 from windrow.errors import QueryError, StateError
-from windrow.sinks import Sink
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from windrow.sinks import Delivery
+from windrow.sinks import Delivery, Sink
 
 #: so many rows are read, and sent, at a time
 PART_ROWS = 1000

@@ -9,14 +9,16 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import pyarrow as pa
 from fastapi import FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
+from windrow.engine.adhoc.select import Asked
 from windrow.errors import StateError, WindrowError
 from windrow.language.binder.once import Once
 from windrow.redaction import redacted
@@ -28,11 +30,6 @@ from windrow.server.metrics import CONTENT_TYPE, Clients, Metrics
 from windrow.server.page import Pages
 from windrow.server.service import Caller, Service, shown_as_json
 from windrow.server.watch import problem
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from windrow.engine.adhoc.select import Asked
 
 _log = logging.getLogger("windrow.server")
 #: seconds between looks at whether a client that waits for an answer has left

@@ -17,18 +17,16 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from starlette.responses import Response
 
 from windrow.errors import WindrowError
+from windrow.server.access import Receive, Scope, Send
 from windrow.server.answers import Part, ReadPosition
 from windrow.server.formats import as_json, as_json_rows, columns_of
+from windrow.server.service import Service
 from windrow.server.watch import steady
-
-if TYPE_CHECKING:
-    from windrow.server.access import Receive, Scope, Send
-    from windrow.server.service import Service
 
 #: seconds between two signs of life
 _ALIVE = 15.0

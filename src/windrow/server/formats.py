@@ -10,10 +10,11 @@ from binascii import Error as NoBase64
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from windrow.algebra.catalog import Stream
 from windrow.algebra.types import DataType, Kind
 from windrow.algebra.values import canonical_row
 from windrow.engine.output.outbox import published, rows_schema
@@ -21,9 +22,6 @@ from windrow.errors import DataError, nearest
 from windrow.kernels.columnar.columns import frame_of
 from windrow.sinks.files import csv_header, csv_lines
 from windrow.sinks.json_rows import json_line, json_rows
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
 
 JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
 LINES = "application/x-ndjson"

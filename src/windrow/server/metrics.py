@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
+from windrow.engine.statistics import EpochTimes
 from windrow.errors import StateError
 from windrow.server.watch import Watch
-
-if TYPE_CHECKING:
-    from windrow.engine.statistics import EpochTimes
-    from windrow.session import Windrow
+from windrow.session import Windrow
 
 _log = logging.getLogger("windrow.server")
 #: seconds

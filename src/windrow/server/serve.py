@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import uvicorn
 
@@ -14,9 +14,7 @@ from windrow.errors import StateError
 from windrow.server.access import AccessTokens, Guard, is_loopback
 from windrow.server.app import create_app
 from windrow.server.service import ClientLimits, Service
-
-if TYPE_CHECKING:
-    from windrow.session import Windrow
+from windrow.session import Windrow
 
 #: seconds that clients have when the server ends
 _GRACE = 3

@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from windrow.algebra.explain import Explanation, as_dict, render
+from windrow.engine.adhoc.select import Asked
 from windrow.engine.engine import why_ended
+from windrow.engine.views import Query, StreamView
 from windrow.errors import QueryError, WindrowError
 from windrow.language.binder import bound_statements
 from windrow.language.binder.once import Once
@@ -27,12 +29,8 @@ from windrow.redaction import redacted
 from windrow.server.answers import AnswerLog, LoggedSink, Part, ReadPosition
 from windrow.server.formats import as_json_rows, columns_of, read_rows
 from windrow.server.watch import Watch, plain, steady
+from windrow.session import Windrow
 from windrow.state.names import STATEMENTS
-
-if TYPE_CHECKING:
-    from windrow.engine.adhoc.select import Asked
-    from windrow.engine.views import Query, StreamView
-    from windrow.session import Windrow
 
 # ------------------------------------------------------------ runner
 #

@@ -13,25 +13,22 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from windrow.algebra.explain.operators import Spelling, call_text, operator_text, quantity, window_text
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, Except, Exists, Filter, Join, Limit, Project, TableJoin
 from windrow.algebra.plan import Emit, Window
 from windrow.engine import explain_plan
-from windrow.errors import QueryError
+from windrow.engine.statistics import EpochTimes
+from windrow.engine.views import Query, StreamView
+from windrow.errors import QueryError, WindrowError
 from windrow.redaction import redacted
+from windrow.session import Windrow
 from windrow.shedding.agreement import final_grid
 from windrow.shedding.rules import CannotShed
+from windrow.windows.domain import Instant
 from windrow.windows.ranges import RangeWindow
-
-if TYPE_CHECKING:
-    from windrow.engine.statistics import EpochTimes
-    from windrow.engine.views import Query, StreamView
-    from windrow.errors import WindrowError
-    from windrow.session import Windrow
-    from windrow.windows.domain import Instant
 
 #: rows per second are those of the last seconds
 _MEASURED_OVER = 5.0

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.catalog import Late
 from windrow.algebra.expressions import Expression, conjunction, conjuncts
@@ -29,7 +29,7 @@ from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
 from windrow.kernels.aggregates import partials, value_tables
 from windrow.kernels.aggregates.measures import GROUPS, Measures
-from windrow.kernels.aggregates.partials import UserState
+from windrow.kernels.aggregates.partials import Partial, UserState
 from windrow.kernels.aggregates.value_tables import Cells, Listed
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.pane_tables import PaneAnswers
@@ -37,9 +37,6 @@ from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
 from windrow.kernels.state import TableLayout
 from windrow.sharing.predicates import Predicate, predicate_of
 from windrow.sharing.synopses import Family, SharedGrid, Wanted
-
-if TYPE_CHECKING:
-    from windrow.kernels.aggregates.partials import Partial
 
 # ------------------------------------------------------------ data
 

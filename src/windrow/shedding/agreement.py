@@ -18,17 +18,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from windrow.algebra.catalog import Stream
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, Window
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.rules import CannotShed, WinDrop, early_share, fan_out
 from windrow.windows.calendar import CalendarWindow
 from windrow.windows.domain import FOREVER
 from windrow.windows.spec import COUNTED, SlideGrid
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
 
 # ------------------------------------------------------------ reach
 #

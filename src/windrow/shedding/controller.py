@@ -47,12 +47,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, fsum, inf
-from typing import TYPE_CHECKING
 
 from windrow.shedding.phases import Cycles, Phases
-
-if TYPE_CHECKING:
-    from windrow.shedding.rules import WinDrop
+from windrow.shedding.rules import WinDrop
 
 # ------------------------------------------------------------ change of rate
 #

@@ -11,19 +11,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
 from secrets import token_hex
-from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
+from windrow.algebra.catalog import Stream
 from windrow.physical.native_sql import moment_sql, quoted
 from windrow.spark.failures import job_failed
 from windrow.state.names import RESERVED
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
 
 __all__ = ["DataFrame", "KeptRange", "SparkSession", "Staging", "StreamingQuery", "own_jobs"]
 

@@ -23,15 +23,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from windrow.errors import StateError, to_install
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OLDEST = 17
 #: the first Java that keeps classes for its next start by itself

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from windrow.state.store import make_private
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 class BlockCache:

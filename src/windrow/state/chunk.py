@@ -23,11 +23,12 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import pyarrow as pa
 
@@ -37,10 +38,6 @@ from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef, Facts
 from windrow.state.store import RESTORE, Contents, Store, damaged, too_new
 from windrow.windows.domain import INFINITY, Instant
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
 
 #: names a section: the operator first, then what it likes (a bucket, a part of its state)
 Key: TypeAlias = tuple[str | int, ...]

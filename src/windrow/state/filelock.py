@@ -12,11 +12,9 @@ import os
 import re
 import zlib
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, Self
+from pathlib import Path
+from typing import Protocol, Self
 from weakref import WeakSet
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _NOTE = re.compile(rb"([0-9]{12,18}) ([0-9a-f]{8})\n")
 _NO_LOCKS_HERE = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})

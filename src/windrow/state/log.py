@@ -28,24 +28,21 @@ import socket
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, RLock, Thread
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from windrow.errors import StateError
 from windrow.state import names as file_names
 from windrow.state.chunk import chunk_missing
+from windrow.state.filelock import Lock
 from windrow.state.history import History
 from windrow.state.manifest import Manifest
 from windrow.state.store import RESTORE, Store, damaged
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from windrow.state.filelock import Lock
 
 
 @dataclass(frozen=True)

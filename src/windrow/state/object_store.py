@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -36,13 +37,9 @@ from windrow.credentials import Resolved, refuse_literals, resolve
 from windrow.errors import QueryError, StateError, to_install
 from windrow.state.block_cache import BlockCache, mapped
 from windrow.state.crash import crash_point
+from windrow.state.filelock import Lock
 from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
 from windrow.state.store import LocalStore, Store, check_name, explained, foreign
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from windrow.state.filelock import Lock
 
 #: objects are read and cached in parts of this size; what is smaller is read at once
 BLOCK = 8 << 20

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import add
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -27,10 +27,7 @@ from windrow.state.chunk import ChunkWriter, chunk_writer, open_chunk
 from windrow.state.chunk import OpenChunk as ChunkFile
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef
-
-if TYPE_CHECKING:
-    from windrow.state.store import Store
-
+from windrow.state.store import Store
 
 Group: TypeAlias = tuple[ChunkRef, ...]
 

@@ -16,11 +16,12 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, ClassVar, Protocol
+from typing import BinaryIO, ClassVar, Protocol
 
 import pyarrow as pa
 
@@ -28,10 +29,6 @@ from windrow.errors import StateError
 from windrow.state.crash import crash_point
 from windrow.state.filelock import FileLock, Lock
 from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 #: a damaged or lost file cannot be mended here; every such error ends with this
 RESTORE = (

@@ -9,8 +9,11 @@ from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import finalize
+
+import polars as pl
+import pyarrow as pa
 
 from windrow.algebra.catalog import Late, Stream, instant_type
 from windrow.algebra.expressions import Field, Schema
@@ -35,11 +38,6 @@ from windrow.spark.sources.source import Offsets
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
 from windrow.windows.domain import INFINITY
-
-if TYPE_CHECKING:
-    import polars as pl
-    import pyarrow as pa
-
 
 Values = tuple[Any, ...]
 QUERY = "query"

@@ -31,8 +31,11 @@ ARRIVAL_TS = "arrival_ts"
 #: an integer tick, or one of the two infinities
 Instant: TypeAlias = int | float
 INFINITY = math.inf
-#: a column of instants
+#: columns of instants and counts, of truth values, of DOUBLEs, and of numbers of any type
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Doubles = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]
 
 MAX_INT64 = 2**63 - 1
 #: one past the last instant that exists: ids of windows that never close end here

@@ -26,16 +26,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from windrow.errors import DataError, QueryError
 from windrow.windows.domain import FARTHEST, INFINITY, ROW_NUM, Element, Instant, Interval, Ints, visible
-
-if TYPE_CHECKING:
-    from windrow.windows.patterns import Label
-
+from windrow.windows.patterns import Label
 
 # ------------------------------------------------------------ slide instants
 

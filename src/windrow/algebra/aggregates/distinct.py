@@ -13,15 +13,13 @@ one of them is wrong.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from windrow.algebra.aggregates.base import AggregateFunction, Size, Types
 from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
 from windrow.algebra.aggregates.order import restored, sortable
+from windrow.algebra.types import DataType
 from windrow.errors import QueryError
-
-if TYPE_CHECKING:
-    from windrow.algebra.types import DataType
 
 
 class DistinctValues(Counting):

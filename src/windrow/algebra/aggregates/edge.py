@@ -10,13 +10,11 @@ arrival nor the order of combining matters. Rows with equal keys are equal rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.aggregates.base import AggregateFunction, Gray, Types
 from windrow.algebra.aggregates.order import restored, sortable
-
-if TYPE_CHECKING:
-    from windrow.algebra.types import DataType
+from windrow.algebra.types import DataType
 
 Edge = tuple[tuple[Any, ...], Any] | None
 

@@ -9,13 +9,11 @@ nan
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.aggregates.base import AggregateFunction, Types
 from windrow.algebra.aggregates.order import restored, sortable
-
-if TYPE_CHECKING:
-    from windrow.algebra.types import DataType
+from windrow.algebra.types import DataType
 
 
 class Min(AggregateFunction):

@@ -7,14 +7,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.aggregates.base import Types
 from windrow.algebra.aggregates.multiset import Counting, Counts
 from windrow.algebra.aggregates.order import restored
-
-if TYPE_CHECKING:
-    from windrow.algebra.types import DataType
+from windrow.algebra.types import DataType
 
 
 class Mode(Counting):

@@ -10,13 +10,11 @@ least, NULL being less than any value, so that an answer does not depend on the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.aggregates.base import AggregateFunction, Gray, Types
 from windrow.algebra.aggregates.order import restored, sortable
-
-if TYPE_CHECKING:
-    from windrow.algebra.types import DataType
+from windrow.algebra.types import DataType
 
 Pair = tuple[Any, Any] | None
 

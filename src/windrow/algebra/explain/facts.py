@@ -34,9 +34,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from html import escape
-from typing import TYPE_CHECKING
 
+from windrow.algebra.aggregates import AggregateFunction
 from windrow.algebra.aggregates.registry import function_of
+from windrow.algebra.catalog import Stream
 from windrow.algebra.explain.formats import as_text
 from windrow.algebra.explain.operators import Spelling, call_text, policy, quantity, window_text, word_text
 from windrow.algebra.explain.warnings import Warned, query_warnings
@@ -48,10 +49,6 @@ from windrow.windows.domain import INFINITY, Domain, Element
 from windrow.windows.panes import Panes
 from windrow.windows.patterns import Pattern
 from windrow.windows.spec import WindowSpec
-
-if TYPE_CHECKING:
-    from windrow.algebra.aggregates import AggregateFunction
-    from windrow.algebra.catalog import Stream
 
 
 class WindowClass(Enum):

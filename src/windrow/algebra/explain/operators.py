@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context
-from typing import TYPE_CHECKING
 
 from windrow.algebra import operators as ops
 from windrow.algebra.catalog import ProgressRule, Stream
@@ -33,9 +32,7 @@ from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, Unbound
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
-
-if TYPE_CHECKING:
-    from windrow.windows.spec import WindowSpec
+from windrow.windows.spec import WindowSpec
 
 # ------------------------------------------------------------ windows and frames
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd
-from typing import TYPE_CHECKING
 
+from windrow.algebra.catalog import Stream
 from windrow.algebra.explain.operators import quantity
 from windrow.algebra.operators import Aggregate, Distinct, Except, Exists, Join
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
@@ -27,9 +27,6 @@ from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.progress import NoPolicy, OrderedPer, Progress, Slack
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
 from windrow.windows.session import SessionWindow
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
 
 #: microseconds of silence after which a source that others wait for is told
 SILENCE = 60_000_000

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import polars as pl
 
 from windrow.algebra.plan import Emit, StreamWord, Window
-from windrow.engine.adhoc.snapshot import QuestionSnapshot, without_order
+from windrow.engine.adhoc.snapshot import Needs, QuestionSnapshot, without_order
 from windrow.engine.output.outbox import Stored, stored_as
 from windrow.engine.retention import of_stream
 from windrow.errors import QueryError
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Keep, Stream
     from windrow.algebra.expressions import Expression
     from windrow.engine.adhoc.from_synopses import NearMiss
-    from windrow.engine.adhoc.snapshot import Needs
     from windrow.engine.archives import Archiving
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery

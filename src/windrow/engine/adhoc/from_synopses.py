@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import polars as pl
 
@@ -38,6 +38,7 @@ from windrow.algebra.plan import Emit, Plan, StreamWord, Window
 from windrow.engine.adhoc.access_paths import AccessPath, SubWindow
 from windrow.engine.adhoc.snapshot import NO_LIMIT, without_order
 from windrow.engine.output.outbox import in_order
+from windrow.engine.records import StreamRecord
 from windrow.engine.sharing.shared_state import KeptSynopsis
 from windrow.errors import QueryError
 from windrow.execution.delta_file import open_files
@@ -47,6 +48,7 @@ from windrow.kernels.aggregates.partials import Partial
 from windrow.kernels.clock import Clock
 from windrow.kernels.columnar.columns import polars_type, value_order, without_negative_zero
 from windrow.kernels.columnar.expressions import compile_expression, holds
+from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.relational.program import News, RelationalProgram
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, NEVER_LATE, VE, VS, N
 from windrow.kernels.relational.windows.leaf import NUMBER
@@ -54,20 +56,15 @@ from windrow.kernels.shared.shared_state import CLOSED, OPEN, Entry, PaneGrid, S
 from windrow.kernels.state import PANE
 from windrow.physical import plan_query
 from windrow.sharing.predicates import Predicate, predicate_of
-from windrow.sharing.questions import Need, QueryNeeds, answers_of, question_of
+from windrow.sharing.questions import Datum, Need, QueryNeeds, answers_of, question_of
+from windrow.state.manifest import ChunkRef, Manifest
 from windrow.state.names import DRIVER
 from windrow.state.shard import Shard
+from windrow.state.store import Store
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.ranges import RangeWindow
 
-if TYPE_CHECKING:
-    from windrow.engine.records import StreamRecord
-    from windrow.kernels.panes.pane_tables import PaneAnswers
-    from windrow.sharing.questions import Datum
-    from windrow.state.manifest import ChunkRef, Manifest
-    from windrow.state.store import Store
-
-    Fetch = Callable[[], pl.DataFrame]
+Fetch = Callable[[], pl.DataFrame]
 
 
 #: what a column of a group's key is called where conditions and keys are computed from it

@@ -13,35 +13,31 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from windrow.algebra.plan import Scan, Window
 from windrow.archive.snapshot import LATEST, IsolationPolicy
+from windrow.engine.adhoc.access_paths import SubWindow
 from windrow.engine.adhoc.question import Answer, Question, Situation
+from windrow.engine.adhoc.select import SelectWatch, Turns
 from windrow.engine.adhoc.snapshot import END, QuestionSnapshot, WindowLeaf, needs_of
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
 from windrow.engine.output.outbox import published_schema
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.language.catalog import StandingQuery
 from windrow.sinks import MemorySink
-from windrow.spark.frames import KeptRange, Staging, own_jobs
+from windrow.spark.frames import DataFrame, KeptRange, SparkSession, Staging, own_jobs
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import parallelism
 from windrow.state.log import CommitLog
+from windrow.state.manifest import Manifest
 from windrow.state.names import TEMPORARY
 from windrow.state.store import LocalStore
 from windrow.windows.domain import ARRIVAL_TS, INFINITY
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from windrow.engine.adhoc.access_paths import SubWindow
-    from windrow.engine.adhoc.select import SelectWatch, Turns
-    from windrow.spark.frames import DataFrame, SparkSession
-    from windrow.state.manifest import Manifest
 
 #: with less than this to read, Spark's jobs would take longer than the reading
 LARGE = 32 << 20

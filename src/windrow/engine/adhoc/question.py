@@ -16,19 +16,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from windrow.algebra.catalog import Late, Stream, Table, TableKind
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.operators import Filter
-from windrow.algebra.plan import Window
+from windrow.algebra.plan import Emit, Plan, Window
 from windrow.algebra.types import Kind
+from windrow.archive.piece import Reading
 from windrow.engine.adhoc import access_paths, from_synopses
 from windrow.engine.adhoc.access_paths import AccessPath, SubWindow, WantedRows
-from windrow.engine.adhoc.from_synopses import FromSynopses, in_row_order, relation, shelves_of
+from windrow.engine.adhoc.from_synopses import (
+    FromSynopses,
+    Standing,
+    SynopsisShelf,
+    in_row_order,
+    relation,
+    shelves_of,
+)
 from windrow.engine.adhoc.snapshot import END, Needs, members, needs_of, snapshot_of
+from windrow.engine.archives import Archiving, Kept
 from windrow.engine.output.outbox import published, rows_schema
 from windrow.engine.records import StreamRecord
 from windrow.engine.tables import read_changes
@@ -38,21 +48,12 @@ from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.kernels.relational.signed_rows import N, consolidated
 from windrow.kernels.relational.tables import AT
 from windrow.language.binder.once import LATEST, WINDOW, Once, answers_of
+from windrow.language.catalog import StandingQuery
+from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest
 from windrow.state.names import DRIVER
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, Instant, read_instant
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from windrow.algebra.plan import Emit, Plan
-    from windrow.archive.piece import Reading
-    from windrow.engine.adhoc.from_synopses import Standing, SynopsisShelf
-    from windrow.engine.archives import Archiving, Kept
-    from windrow.language.catalog import StandingQuery
-    from windrow.state.log import CommitLog
-    from windrow.windows.spec import WindowSpec
-
+from windrow.windows.spec import WindowSpec
 
 # ------------------------------------------------------------ lookup
 #

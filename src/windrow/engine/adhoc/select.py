@@ -34,25 +34,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Condition, Lock
-from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
 
 from windrow.archive.snapshot import LATEST as LATEST_LEVEL
 from windrow.archive.snapshot import SNAPSHOT, UNDOING, IsolationPolicy
+from windrow.engine.adhoc.access_paths import SubWindow
+from windrow.engine.adhoc.from_synopses import Standing
 from windrow.engine.adhoc.question import Answer, Question
+from windrow.engine.archives import Archiving
 from windrow.errors import QueryError
 from windrow.language.binder.once import LATEST, WINDOW, Once
-
-if TYPE_CHECKING:
-    import polars as pl
-    import pyarrow as pa
-
-    from windrow.engine.adhoc.access_paths import SubWindow
-    from windrow.engine.adhoc.from_synopses import Standing
-    from windrow.engine.archives import Archiving
-    from windrow.language.catalog import StandingQuery
-    from windrow.state.log import CommitLog
-    from windrow.state.manifest import Manifest
-
+from windrow.language.catalog import StandingQuery
+from windrow.state.log import CommitLog
+from windrow.state.manifest import Manifest
 
 #: seconds between looks at whether a waiting query was cancelled
 _LOOK = 0.05

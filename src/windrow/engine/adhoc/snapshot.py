@@ -19,7 +19,7 @@ Needs(begin=-inf, end=1000, rows=5)
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -35,9 +35,7 @@ from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
-
-if TYPE_CHECKING:
-    from windrow.windows.spec import WindowSpec
+from windrow.windows.spec import WindowSpec
 
 
 @dataclass(frozen=True)

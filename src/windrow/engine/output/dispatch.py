@@ -15,20 +15,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Condition, Thread
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from windrow.engine.output.outbox import Outgoing, published_schema, stored_as
+from windrow.engine.records import QueryRecord
+from windrow.errors import SinkError
+from windrow.sinks import Delivery, Sink
 from windrow.sinks.delivery import is_failure, sink_failed
 from windrow.state.crash import crash_point
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from windrow.engine.records import QueryRecord
-    from windrow.errors import SinkError
-    from windrow.sinks import Delivery, Sink
-    from windrow.state.manifest import OutboxEntry
-    from windrow.state.store import Store
+from windrow.state.manifest import OutboxEntry
+from windrow.state.store import Store
 
 # ------------------------------------------------------------ workers
 #

@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.catalog import instant_type
+from windrow.algebra.expressions import Schema
+from windrow.algebra.plan import Emit
 from windrow.kernels.columnar.columns import (
     INSTANT,
     RESOLUTION,
@@ -34,17 +36,10 @@ from windrow.kernels.columnar.columns import (
 )
 from windrow.kernels.shared.shared_state import Follower
 from windrow.sinks import Delivery
-from windrow.state.chunk import OpenChunk, open_chunk
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.algebra.expressions import Schema
-    from windrow.algebra.plan import Emit
-    from windrow.state.chunk import Key
-    from windrow.state.manifest import ChunkRef, OutboxEntry
-    from windrow.state.store import Store
-    from windrow.windows.domain import Domain
+from windrow.state.chunk import Key, OpenChunk, open_chunk
+from windrow.state.manifest import ChunkRef, OutboxEntry
+from windrow.state.store import Store
+from windrow.windows.domain import Domain, Ints
 
 # ------------------------------------------------------------ schema
 #
@@ -119,7 +114,7 @@ def sorted_rows(parts: list[pl.DataFrame]) -> pl.DataFrame:
     return frame.select(pl.all().gather(order))
 
 
-def _by_numbers(frame: pl.DataFrame) -> npt.NDArray[np.int64] | None:
+def _by_numbers(frame: pl.DataFrame) -> Ints | None:
     """The order by the first columns, as many as it takes to have no ties, if these are integers: then it is
     that of all. None if they are not. Empty: it is in order already.
 
@@ -147,7 +142,7 @@ def _by_numbers(frame: pl.DataFrame) -> npt.NDArray[np.int64] | None:
     return None
 
 
-def _integers(frame: pl.DataFrame, place: int) -> npt.NDArray[np.int64] | None:
+def _integers(frame: pl.DataFrame, place: int) -> Ints | None:
     """A column of integers without NULL; None if it is no such column."""
     if place >= frame.width or not frame.height:
         return None
@@ -157,7 +152,7 @@ def _integers(frame: pl.DataFrame, place: int) -> npt.NDArray[np.int64] | None:
     return column.cast(pl.Int64).to_numpy()
 
 
-def _without_ties(code: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+def _without_ties(code: Ints) -> Ints | None:
     """The order of numbers that all differ; empty if they are in order. None: some are the same."""
     if (np.diff(code) > 0).all():
         return np.empty(0, dtype=np.int64)

@@ -49,14 +49,14 @@ from windrow.language.binder.bound_statements import RegisterQuery
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_script
 from windrow.optimizer.common_subplans import subplan_of
-from windrow.physical import plan_query
+from windrow.physical import PhysicalPlan, plan_query
 from windrow.physical.planner import Shared, Sharing
 from windrow.physical.units import GeneralUnit
 from windrow.sharing.planner import share
 from windrow.sharing.rules import SharingPlan
 from windrow.spark.sources import infer_columns
 from windrow.state.names import DRIVER
-from windrow.windows.domain import INFINITY, Domain
+from windrow.windows.domain import INFINITY, Domain, Instant
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
@@ -67,8 +67,6 @@ if TYPE_CHECKING:
     from windrow.execution.reports import Closed
     from windrow.execution.shared import SharedWork
     from windrow.optimizer.flows import Statistics
-    from windrow.physical import PhysicalPlan
-    from windrow.windows.domain import Instant
     from windrow.windows.spec import SlideGrid
 
 

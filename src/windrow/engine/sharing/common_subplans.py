@@ -42,12 +42,11 @@ from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.sharing.rules import grid_of, moving_on, unslid
 from windrow.state.names import RESERVED
 from windrow.windows.ranges import RangeWindow
-from windrow.windows.spec import SlideGrid
+from windrow.windows.spec import SlideGrid, WindowSpec
 
 if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord
     from windrow.kernels.relational.operator import Operator
-    from windrow.windows.spec import WindowSpec
 
 
 _EXACT = frozenset({Kind.DECIMAL, Kind.INTERVAL})

@@ -12,14 +12,19 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.canonical import digest_of
+from windrow.algebra.expressions import Expression
+from windrow.algebra.plan import Emit
+from windrow.engine.records import StreamRecord
 from windrow.errors import QueryError, StateError
+from windrow.execution.bundle import Bundle
 from windrow.execution.shared import Seed
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.aggregates.partials import UserState
 from windrow.kernels.aggregates.value_tables import Cells, OrderedRows
+from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.shared.shared_state import Entry, PaneGrid, SharedState, WindowRequest
 from windrow.kernels.shared.value_counts import ValueCounter
 from windrow.physical.identity import changed
@@ -28,17 +33,9 @@ from windrow.physical.units import SlidingUnit
 from windrow.sharing.planner import Planner, recipe, relevant_of
 from windrow.sharing.predicates import Predicate, Relevant, predicate_of, read, written
 from windrow.sharing.questions import Datum, Need, QueryNeeds, question_of
-from windrow.sharing.rules import unslid
+from windrow.sharing.rules import SharingPlan, unslid
 from windrow.sharing.synopses import Held, SharedGrid
 from windrow.windows.domain import INFINITY
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
-    from windrow.algebra.plan import Emit
-    from windrow.engine.records import StreamRecord
-    from windrow.execution.bundle import Bundle
-    from windrow.kernels.panes.query import SlidingQuery
-    from windrow.sharing.rules import SharingPlan
 
 #: so many conditions of WHERE are kept in one table; those of others go to the next
 MOST_CONDITIONS = 8

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -53,10 +53,7 @@ from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import column_of, polars_type, values_of
 from windrow.kernels.columnar.functions.casts import decimal_as_double
 from windrow.kernels.state import TableLayout
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
+from windrow.windows.domain import Doubles, Flags, Ints, Numbers
 
 _EXACT_DOUBLE = 2.0**53
 
@@ -151,9 +148,7 @@ def _(aggregate: CovarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     return pl.Series([aggregate.lower(state) for state in states], dtype=pl.Float64)
 
 
-def _exact_variance(
-    partial: ExactTotal, frame: pl.DataFrame, count: npt.NDArray[np.int64], size: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
+def _exact_variance(partial: ExactTotal, frame: pl.DataFrame, count: Ints, size: Ints) -> Doubles:
     """(n·Σx² − (Σx)²) / (n·freedom), rounded once."""
     total, squares = _total(partial, frame), _squares(partial, frame)
     bound = np.maximum(count * squares.astype(float), total.astype(float) ** 2)
@@ -168,26 +163,26 @@ def _column(partial: Partial, frame: pl.DataFrame, place: int) -> pl.Series:
     return frame[f"{partial.label}.{place}"]
 
 
-def _count(partial: Partial, frame: pl.DataFrame) -> npt.NDArray[np.int64]:
+def _count(partial: Partial, frame: pl.DataFrame) -> Ints:
     return _column(partial, frame, 0).to_numpy()
 
 
-def _total(partial: ExactTotal, frame: pl.DataFrame) -> npt.NDArray[Any]:
+def _total(partial: ExactTotal, frame: pl.DataFrame) -> Numbers:
     return decimals.joined([_column(partial, frame, 1 + i).to_numpy() for i in range(partial.limbs)])
 
 
-def _squares(partial: ExactTotal, frame: pl.DataFrame) -> npt.NDArray[Any]:
+def _squares(partial: ExactTotal, frame: pl.DataFrame) -> Numbers:
     first = 1 + partial.limbs
     return decimals.joined([_column(partial, frame, first + i).to_numpy() for i in range(2 * partial.limbs)])
 
 
-def _quotient(total: npt.NDArray[Any], size: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _quotient(total: Numbers, size: Ints) -> Doubles:
     if total.dtype != object and (np.abs(total.astype(float)) < _EXACT_DOUBLE).all():
         return np.asarray(total / size)
     return np.array([t / n for t, n in zip(total.tolist(), size.tolist(), strict=True)])
 
 
-def _fitted(values: npt.NDArray[Any], kind: DataType, what: str) -> pl.Series:
+def _fitted(values: Numbers, kind: DataType, what: str) -> pl.Series:
     """Exact integers as values of their type; a DataError where one does not fit."""
     if kind.kind is not Kind.DECIMAL:
         least, greatest = BIGINT.bounds
@@ -205,7 +200,7 @@ def _fitted(values: npt.NDArray[Any], kind: DataType, what: str) -> pl.Series:
     return decimals.decimal_column(values, kind)
 
 
-def _where(known: npt.NDArray[np.bool_], values: pl.Series) -> pl.Series:
+def _where(known: Flags, values: pl.Series) -> pl.Series:
     return values if known.all() else values.zip_with(pl.Series(known), values.clear(len(values)))
 
 
@@ -374,7 +369,7 @@ def _(aggregate: PercentileDisc, counts: pl.DataFrame) -> pl.DataFrame:
 
 def _sorted(
     counts: pl.DataFrame,
-) -> tuple[pl.DataFrame, pl.DataFrame, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+) -> tuple[pl.DataFrame, pl.DataFrame, Ints, Ints]:
     """Cells in order; the windows, how many values each has, and how many come before it."""
     ordered = counts.sort([*WINDOW, "v0"])
     groups = ordered.group_by(WINDOW, maintain_order=True).agg(pl.col(_COUNT).sum())
@@ -394,7 +389,7 @@ def _arrays(ranked: pl.DataFrame, most: int | None = None) -> pl.DataFrame:
     return ranked.group_by(WINDOW, maintain_order=True).agg(pairs.alias("value"))
 
 
-def _doubles(column: pl.Series, kind: DataType) -> npt.NDArray[np.float64]:
+def _doubles(column: pl.Series, kind: DataType) -> Doubles:
     if kind.kind is Kind.DECIMAL:
         return decimal_as_double(column, kind)
     return column.cast(pl.Float64).to_numpy()

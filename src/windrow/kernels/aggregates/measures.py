@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -32,6 +32,8 @@ from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.aggregates.user import MergedAggregate
 from windrow.algebra.aggregates.variance import VarPop
 from windrow.algebra.expressions import TRUE, Expression
+from windrow.algebra.operators import Aggregate, AggregateCall
+from windrow.algebra.types import DataType
 from windrow.errors import QueryError
 from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.partials import UserState
@@ -41,23 +43,14 @@ from windrow.kernels.columnar.combiners import TOTAL, Combiner
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
 from windrow.kernels.columnar.functions.base import Compiled
 from windrow.kernels.state import PANE, ROWS, TableLayout
+from windrow.windows.domain import Ints
 from windrow.windows.panes import sub_windows_of
-
-if TYPE_CHECKING:
-    from windrow.algebra.operators import Aggregate, AggregateCall
-    from windrow.algebra.types import DataType
 
 # ------------------------------------------------------------ waves
 #
 # Waves on whole columns: which units are marked, and what is kept of a row for a wave.
 #
 # What a wave is, and why its error is bounded, stands in `windrow.algebra.aggregates.approx_count`.
-
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Ints = npt.NDArray[np.int64]
 
 
 def marks(last: Ints, gone: Ints, most: int) -> tuple[Ints, Ints]:

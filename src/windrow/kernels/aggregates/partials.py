@@ -40,7 +40,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -62,10 +62,7 @@ from windrow.kernels.columnar.combiners import (
     Pointwise,
     scanned,
 )
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
+from windrow.windows.domain import Doubles, Numbers
 
 Decoder = Callable[["Sequence[Lanes]"], list[pl.Series]]
 
@@ -203,7 +200,7 @@ class PartialColumns(Partial):
         return [column.alias(self._name(place)) for place, column in enumerate(columns)]
 
 
-def integers_of(column: pl.Series, kind: DataType) -> npt.NDArray[Any]:
+def integers_of(column: pl.Series, kind: DataType) -> Numbers:
     """An exact column as integers; 0 for NULL."""
     if kind.kind is Kind.DECIMAL:
         whole = column.fill_null(0).cast(pl.Decimal(kind.precision, kind.scale))
@@ -211,7 +208,7 @@ def integers_of(column: pl.Series, kind: DataType) -> npt.NDArray[Any]:
     return column.fill_null(0).to_numpy()
 
 
-def _doubles(column: pl.Series) -> npt.NDArray[np.float64]:
+def _doubles(column: pl.Series) -> Doubles:
     return column.cast(pl.Float64).fill_null(0.0).to_numpy()
 
 
@@ -461,7 +458,7 @@ def finals(definition: Definition, states: Sequence[bytes]) -> list[Any]:
     ]
 
 
-def _objects(values: list[bytes]) -> npt.NDArray[Any]:
+def _objects(values: list[bytes]) -> Numbers:
     result = np.empty(len(values), dtype=object)
     result[:] = values
     return result

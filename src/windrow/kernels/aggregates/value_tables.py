@@ -49,7 +49,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -66,17 +65,9 @@ from windrow.kernels.aggregates.partials import LiftedRows, Partial
 from windrow.kernels.columnar.columns import from_bits, polars_type, row_order, without_negative_zero
 from windrow.kernels.columnar.combiners import GREATEST, Combiner, Lanes
 from windrow.kernels.columnar.functions.casts import decimal_as_double
-from windrow.kernels.columnar.hashing import hashed, mixed
+from windrow.kernels.columnar.hashing import Words, hashed, mixed
 from windrow.kernels.state import ROWS, TableLayout
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.kernels.columnar.hashing import Words
-
-    Ints = npt.NDArray[np.int64]
-    Floats = npt.NDArray[np.float64]
-
+from windrow.windows.domain import Doubles, Ints
 
 VALUE, SUB_WINDOW, COUNT = "v0", "v1", "rows.0"
 _PLACE = "#rank"
@@ -134,7 +125,7 @@ def exceeding(kept: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     return limited.filter(pl.col(COUNT) > pl.col("δ").fill_null(0)).drop("δ")
 
 
-def buckets(values: Floats, steps: int) -> Ints:
+def buckets(values: Doubles, steps: int) -> Ints:
     """The numbers of the buckets that values are in."""
     finite = np.isfinite(values)
     half, exponent = np.frexp(np.where(finite, np.abs(values), 1.0))
@@ -145,7 +136,7 @@ def buckets(values: Floats, steps: int) -> Ints:
     return np.where(np.isnan(values), greatest(steps) + 1, numbers)
 
 
-def representatives(numbers: Ints, steps: int) -> Floats:
+def representatives(numbers: Ints, steps: int) -> Doubles:
     """The values that buckets stand for."""
     size = np.abs(numbers)
     octave, step = np.divmod(np.clip(size, 1, greatest(steps) - 1) - 1, steps)
@@ -174,7 +165,7 @@ def estimates(histograms: Ints) -> Ints:
         return np.asarray(np.rint(ALPHA * registers * registers / total), dtype=np.int64)
 
 
-def _sigma(share: Floats) -> Floats:
+def _sigma(share: Doubles) -> Doubles:
     power, weight, total = share.copy(), 1.0, share.copy()
     empty = share == 1
     power[empty] = 0.0
@@ -187,7 +178,7 @@ def _sigma(share: Floats) -> Floats:
             return np.where(empty, np.inf, total)
 
 
-def _tau(share: Floats) -> Floats:
+def _tau(share: Doubles) -> Doubles:
     nothing = (share == 0) | (share == 1)
     share = np.where(nothing, 1.0, share)
     weight, total = 1.0, 1 - share
@@ -393,7 +384,7 @@ def _only(aggregate: AggregateFunction) -> DataType:
     return aggregate.types[0]
 
 
-def _doubles(column: pl.Series, kind: DataType) -> npt.NDArray[np.float64]:
+def _doubles(column: pl.Series, kind: DataType) -> Doubles:
     if kind.kind is Kind.DECIMAL:
         return decimal_as_double(column.fill_null(0).cast(column.dtype), kind)
     return column.cast(pl.Float64).fill_null(0.0).to_numpy()

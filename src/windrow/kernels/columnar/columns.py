@@ -15,25 +15,19 @@ rows) is numbered by sorting what is at hand, since only the order among these r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from windrow.algebra.expressions import Schema
 from windrow.algebra.types import DataType, Kind
 from windrow.kernels.columnar.buffers import within_buffers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy.typing as npt
-
-    from windrow.algebra.expressions import Schema
-
+from windrow.windows.domain import Doubles, Flags, Ints, Numbers
 
 INSTANT = pa.timestamp("us", tz="UTC")
 #: what a column of ticks says of itself: the value of one of them
@@ -264,8 +258,8 @@ _SIGN = np.int64(np.iinfo(np.int64).max)
 class Codes:
     """The numbers of rows, and `payload(numbers, known)`: the columns behind them, NULL where not known."""
 
-    numbers: npt.NDArray[np.int64]
-    payload: Callable[[npt.NDArray[np.int64], npt.NDArray[np.bool_]], list[pl.Series]]
+    numbers: Ints
+    payload: Callable[[Ints, Flags], list[pl.Series]]
 
 
 def by_value(column: pl.Series) -> Codes:
@@ -290,22 +284,22 @@ def by_order(frame: pl.DataFrame, keys: Sequence[str]) -> Codes:
     numbers[order.to_numpy()] = np.arange(frame.height)
     ranked = picked(frame, order.cast(pl.Int64))
 
-    def payload(codes: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]) -> list[pl.Series]:
+    def payload(codes: Ints, known: Flags) -> list[pl.Series]:
         places = _masked(pl.Series(np.where(known, codes, 0)), known).cast(pl.UInt32)
         return [column.gather(places) for column in ranked.get_columns()]
 
     return Codes(numbers, payload)
 
 
-def _direct(column: pl.Series, numbers: npt.NDArray[Any], back: Callable[[Any], Any]) -> Codes:
-    def payload(codes: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]) -> list[pl.Series]:
+def _direct(column: pl.Series, numbers: Numbers, back: Callable[[Any], Any]) -> Codes:
+    def payload(codes: Ints, known: Flags) -> list[pl.Series]:
         values = pl.Series(column.name, back(np.where(known, codes, 0)))
         return [_masked(values.cast(column.dtype), known)]
 
     return Codes(numbers.astype(np.int64), payload)
 
 
-def _masked(values: pl.Series, known: npt.NDArray[np.bool_]) -> pl.Series:
+def _masked(values: pl.Series, known: Flags) -> pl.Series:
     return values if known.all() else values.zip_with(pl.Series(known), values.clear(len(values)))
 
 
@@ -347,14 +341,14 @@ def value_order(column: pl.Series) -> pl.Series:
     return _coded(column, sortable_bits)
 
 
-def _coded(column: pl.Series, code: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.int64]]) -> pl.Series:
+def _coded(column: pl.Series, code: Callable[[Doubles], Ints]) -> pl.Series:
     if not column.dtype.is_float():
         return column
     codes = code(column.cast(pl.Float64).fill_null(0.0).to_numpy())
     return _masked(pl.Series(column.name, codes), column.is_not_null().to_numpy())
 
 
-def sortable_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def sortable_bits(values: Doubles) -> Ints:
     """Doubles as integers in the same order, -0.0 as 0.0, every NaN as one and above all.
 
     >>> codes = sortable_bits(np.array([-np.inf, -1.0, -0.0, 0.0, 2.0, np.inf, np.nan]))
@@ -364,11 +358,11 @@ def sortable_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     return _turned(values + 0.0)
 
 
-def _turned(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def _turned(values: Doubles) -> Ints:
     bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
     return np.asarray(bits ^ ((bits >> 63) & _SIGN))
 
 
-def from_bits(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def from_bits(codes: Ints) -> Doubles:
     """The way back."""
     return np.asarray(codes ^ ((codes >> 63) & _SIGN)).view(np.float64)

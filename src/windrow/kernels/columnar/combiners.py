@@ -23,18 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from windrow.windows.domain import Flags, Ints, Numbers
 
-    Ints = npt.NDArray[np.int64]
-
-
-Lanes = tuple["npt.NDArray[Any]", ...]
+Lanes = tuple["Numbers", ...]
 
 
 class Combiner(Protocol):
@@ -161,7 +157,7 @@ def take(lanes: Lanes, places: Any) -> Lanes:
     return tuple(lane[places] for lane in lanes)
 
 
-def choose(condition: npt.NDArray[np.bool_], a: Lanes, b: Lanes) -> Lanes:
+def choose(condition: Flags, a: Lanes, b: Lanes) -> Lanes:
     """Those of `a` where the condition holds, else those of `b`."""
     return tuple(np.where(condition, x, y) for x, y in zip(a, b, strict=True))
 
@@ -170,7 +166,7 @@ def choose(condition: npt.NDArray[np.bool_], a: Lanes, b: Lanes) -> Lanes:
 LONG = 64
 
 
-def segmented(combiner: Combiner, lanes: Lanes, starts: npt.NDArray[Any], backwards: bool = False) -> Lanes:
+def segmented(combiner: Combiner, lanes: Lanes, starts: Numbers, backwards: bool = False) -> Lanes:
     """The prefixes of each run (or, `backwards`, its suffixes); runs begin at `starts`.
 
     >>> from windrow.kernels.columnar.combiners import LEAST
@@ -189,7 +185,7 @@ def segmented(combiner: Combiner, lanes: Lanes, starts: npt.NDArray[Any], backwa
     return result
 
 
-def run_ends(starts: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+def run_ends(starts: Numbers, length: int) -> Numbers:
     """The last row of each run."""
     return np.append(starts[1:], length) - 1
 

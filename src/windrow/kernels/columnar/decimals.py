@@ -10,25 +10,22 @@ thus exceeds its type only if the true total does.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.types import MAX_PRECISION, DataType
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
+from windrow.windows.domain import Flags, Ints, Numbers
 
 LONG_DIGITS = 18
 _BITS = 32
 _MASK = (1 << _BITS) - 1
 
 
-def unscaled(column: pl.Series) -> npt.NDArray[Any]:
+def unscaled(column: pl.Series) -> Numbers:
     """The integers of a decimal column without NULLs: 64-bit up to 18 digits, else Python's.
 
     >>> from decimal import Decimal
@@ -42,7 +39,7 @@ def unscaled(column: pl.Series) -> npt.NDArray[Any]:
     return np.asarray(high * (1 << 64) + low, dtype=object)
 
 
-def decimal_column(values: npt.NDArray[Any], kind: DataType) -> pl.Series:
+def decimal_column(values: Numbers, kind: DataType) -> pl.Series:
     """Unscaled integers, which must fit, as a decimal column."""
     if values.dtype == object:
         data = b"".join(int(value).to_bytes(16, "little", signed=True) for value in values)
@@ -52,7 +49,7 @@ def decimal_column(values: npt.NDArray[Any], kind: DataType) -> pl.Series:
     return pl.Series(pa.Array.from_buffers(arrow, len(values), [None, pa.py_buffer(data)]))
 
 
-def too_long(values: npt.NDArray[Any], kind: DataType) -> npt.NDArray[np.bool_]:
+def too_long(values: Numbers, kind: DataType) -> Flags:
     """Where an unscaled integer has more digits than its type."""
     limit = 10**kind.precision
     if values.dtype != object and kind.precision > LONG_DIGITS:
@@ -60,7 +57,7 @@ def too_long(values: npt.NDArray[Any], kind: DataType) -> npt.NDArray[np.bool_]:
     return np.asarray((values <= -limit) | (values >= limit), dtype=bool)
 
 
-def rescaled(values: npt.NDArray[Any], source: int, target: int) -> npt.NDArray[Any]:
+def rescaled(values: Numbers, source: int, target: int) -> Numbers:
     """The integers at another scale, rounded half up (away from zero).
 
     >>> rescaled(np.array([125, -125, 124]), 2, 1)
@@ -80,7 +77,7 @@ def half_up(value: int, unit: int) -> int:
     return size if value >= 0 else -size
 
 
-def ints(values: Any) -> npt.NDArray[Any]:
+def ints(values: Any) -> Numbers:
     """Python integers as an array of objects."""
     listed = list(values)
     result = np.empty(len(listed), dtype=object)
@@ -88,7 +85,7 @@ def ints(values: Any) -> npt.NDArray[Any]:
     return result
 
 
-def narrow(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def narrow(values: Numbers) -> Numbers:
     """As 64-bit integers, where all fit."""
     try:
         return values.astype(np.int64)
@@ -106,7 +103,7 @@ def limb_count(kind: DataType) -> int:
     return 4 if kind.precision > LONG_DIGITS else 2
 
 
-def split(values: npt.NDArray[Any], count: int) -> list[npt.NDArray[np.int64]]:
+def split(values: Numbers, count: int) -> list[Ints]:
     """Integers as limbs, least first."""
     if count == 1:
         return [values.astype(np.int64)]
@@ -114,7 +111,7 @@ def split(values: npt.NDArray[Any], count: int) -> list[npt.NDArray[np.int64]]:
     return [*limbs, np.asarray(values >> _BITS * (count - 1)).astype(np.int64)]
 
 
-def squares(values: npt.NDArray[Any], count: int) -> list[npt.NDArray[np.int64]]:
+def squares(values: Numbers, count: int) -> list[Ints]:
     """The squares of integers of `count` limbs, as twice as many limbs."""
     small = values.dtype != object and bool(np.all((values < 1 << 31) & (values > -(1 << 31))))
     if small:
@@ -123,7 +120,7 @@ def squares(values: npt.NDArray[Any], count: int) -> list[npt.NDArray[np.int64]]
     return split(np.asarray(wide * wide, dtype=object), 2 * count)
 
 
-def joined(limbs: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
+def joined(limbs: Sequence[Ints]) -> Numbers:
     """The integers again: 64-bit where all fit, else Python's.
 
     >>> most = np.array([(1 << 63) - 1, 5])
@@ -148,7 +145,7 @@ def joined(limbs: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[Any]:
     return np.asarray(total, dtype=object)
 
 
-def _words(column: pl.Series) -> npt.NDArray[np.int64]:
+def _words(column: pl.Series) -> Ints:
     array = column.rechunk().to_arrow().cast(pa.decimal128(MAX_PRECISION, _scale(column)))
     words = np.frombuffer(array.buffers()[1], dtype="<i8").reshape(-1, 2)
     return words[array.offset : array.offset + len(array)]

@@ -19,20 +19,18 @@ Which shard a group belongs to: the same one in every process, for ever.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.aggregates.order import FIRST, GOLDEN, SECOND
 from windrow.algebra.types import STRING, DataType, Kind
 from windrow.kernels.columnar import decimals
+from windrow.windows.domain import Ints
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Words = npt.NDArray[np.uint64]
+Words = npt.NDArray[np.uint64]
 
 
 _LOW = (1 << 64) - 1
@@ -92,7 +90,7 @@ __all__ = ["STRING", "shards_of", "split"]
 _NULL = np.uint64(0x5BD1E995)
 
 
-def shards_of(frame: pl.DataFrame, keys: Mapping[str, DataType], count: int) -> npt.NDArray[np.int64]:
+def shards_of(frame: pl.DataFrame, keys: Mapping[str, DataType], count: int) -> Ints:
     """The shard of each row by the keys of its group; without keys there is one group, in shard 0."""
     found = np.zeros(frame.height, dtype=np.uint64)
     for name, kind in keys.items():

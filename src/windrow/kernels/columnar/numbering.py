@@ -9,20 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import looked_up, picked
+from windrow.kernels.columnar.combiners import Lanes
 from windrow.kernels.state import PANE, Encoded, TableLayout
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.kernels.columnar.combiners import Lanes
-
-    Ints = npt.NDArray[np.int64]
+from windrow.windows.domain import Ints
 
 
 @dataclass(frozen=True)

@@ -23,26 +23,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Lanes, run_ends, segmented
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, rows_of_ids
 from windrow.kernels.panes.pane_tables import PaneAnswers, PaneWindows, merge_panes, neighbours
+from windrow.kernels.panes.query import Cut
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Instant, Ints
 from windrow.windows.spec import refuse_too_many
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    import pyarrow as pa
-
-    from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.query import Cut
 
 
 @dataclass(frozen=True)
@@ -216,7 +211,7 @@ class Totals:
         lanes = cut_lanes(cut_lanes(self.lanes, rows), places)
         return self.table.framed(begins[places] + since, ids[places], lanes)
 
-    def latest(self, groups: pl.DataFrame, reached: npt.NDArray[np.int64]) -> pl.DataFrame:
+    def latest(self, groups: pl.DataFrame, reached: Ints) -> pl.DataFrame:
         """The last state of each group, as a table; `reached` is the last window answered of each."""
         ends = run_ends(self.table.runs, len(self.table.ids))
         panes = reached[self.table.catalog["g"].to_numpy()[self.table.ids[ends]]]

@@ -50,7 +50,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -61,16 +61,11 @@ from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
 from windrow.kernels.columnar.columns import picked, polars_type
 from windrow.kernels.columnar.combiners import Combiner, Lanes, choose, segmented, subtract, take
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, rows_of_ids
-from windrow.kernels.panes.query import SlidingQuery, run_stages
+from windrow.kernels.panes.query import Cut, SlidingQuery, run_stages
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, gathered
+from windrow.windows.domain import Ints
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.kernels.panes.query import Cut
-
-    Ints = npt.NDArray[np.int64]
-    Range = tuple[int, int]
+Range = tuple[int, int]
 
 
 @dataclass

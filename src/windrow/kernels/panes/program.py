@@ -8,9 +8,10 @@ ends at E are rows of the instant E-1, the last one of that extent.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.plan import Emit, Scan, Subquery
@@ -26,10 +27,6 @@ from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.state import Kernel
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
 from windrow.windows.progress import NoPolicy
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 #: windows of at most this many panes are answered from their live panes, longer ones from persisted stacks
 SHORT_WINDOW = 32

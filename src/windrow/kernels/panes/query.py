@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -44,15 +44,10 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subq
 from windrow.errors import QueryError
 from windrow.kernels.columnar.columns import hidden
 from windrow.kernels.columnar.expressions import compile_expression, holds
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Flags, Instant, Ints
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import RangeWindow
-from windrow.windows.spec import SlideGrid
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.windows.spec import WindowSpec
+from windrow.windows.spec import SlideGrid, WindowSpec
 
 
 @dataclass(frozen=True)
@@ -92,7 +87,7 @@ class Cut:
         slides = -(-self.range // self.slide)
         return 2 * slides - 1 if self.is_paired else slides
 
-    def panes_of(self, t: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def panes_of(self, t: Ints) -> Ints:
         """The pane of each instant."""
         since = t - self.origin
         if not self.is_paired:
@@ -100,7 +95,7 @@ class Cut:
         assert self.range is not None
         return np.asarray(2 * (since // self.slide) + (since % self.slide >= -self.range % self.slide))
 
-    def holds(self, t: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def holds(self, t: Ints) -> Flags:
         """Whether an instant lies in any extent at all."""
         inside = np.ones(len(t), dtype=bool)
         if self.start is not None:

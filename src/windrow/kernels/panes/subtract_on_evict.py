@@ -33,26 +33,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import polars as pl
+import pyarrow as pa
 
 from windrow.kernels.aggregates.lowering import TAKES_REPEATS
 from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_all, number_groups, with_groups
 from windrow.kernels.panes.live_panes import due_windows
-from windrow.kernels.panes.pane_tables import Changing, PaneWindows, merge_panes, neighbours
+from windrow.kernels.panes.pane_tables import Changing, PaneAnswers, PaneWindows, merge_panes, neighbours
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
 from windrow.windows.domain import INFINITY
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.pane_tables import PaneAnswers
-
-    Frames = dict[str, pl.DataFrame]
+Frames = dict[str, pl.DataFrame]
 
 OPEN, PANES, TOTAL = ".open", ".panes", ".total"
 #: of a table: the next window with a look at its values, and what was seen at the last one

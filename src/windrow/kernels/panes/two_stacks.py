@@ -35,30 +35,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Lanes, choose, run_ends, segmented, take
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_each, number_groups, rows_of_ids
 from windrow.kernels.panes.live_panes import due_windows
-from windrow.kernels.panes.pane_tables import Changing, PaneWindows, merge_panes, neighbours
+from windrow.kernels.panes.pane_tables import Changing, PaneAnswers, PaneWindows, merge_panes, neighbours
+from windrow.kernels.panes.query import Cut
 from windrow.kernels.state import PANE, Delta, State, TableLayout, chunked, gathered, joined, split_at
-from windrow.windows.domain import INFINITY
+from windrow.windows.domain import INFINITY, Flags, Ints
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    import pyarrow as pa
-
-    from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.pane_tables import PaneAnswers
-    from windrow.kernels.panes.query import Cut
-
-    Ints = npt.NDArray[np.int64]
-    Range = tuple[int, int]
+Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -131,7 +124,7 @@ class StackWindows:
         return self.table.stored(groups, self.table.panes[last], self.table.ids[last], lanes)
 
     @staticmethod
-    def _goes_on(ids: Ints, part: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def _goes_on(ids: Ints, part: Flags) -> Flags:
         """Whether the next row is of the same id and of the same part."""
         return np.append((ids[1:] == ids[:-1]) & part[1:] & part[:-1], False)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatchmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra import operators as ops
 from windrow.algebra.aggregates import Size
 from windrow.algebra.aggregates.registry import function_of
+from windrow.algebra.expressions import Expression
 from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
 from windrow.algebra.operators import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
@@ -51,9 +52,6 @@ from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import OwnInterval
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Expression
 
 
 def lag_of(emit: Emit) -> int:

@@ -27,25 +27,18 @@ Card: presence
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, chunks_of, frame_of
+from windrow.kernels.relational.expiry_layouts import Calendar, Choice, Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, START, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import State
+from windrow.windows.domain import Ints
 from windrow.windows.patterns import interfering, strict
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.kernels.relational.expiry_layouts import Choice
-
-    Ints = npt.NDArray[np.int64]
 
 
 class DistinctOperator(Operator):

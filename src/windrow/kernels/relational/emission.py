@@ -44,28 +44,24 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, StreamWord
+from windrow.kernels.clock import Clock
 from windrow.kernels.columnar.columns import picked, to_frame
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N, together
 from windrow.kernels.state import Chunk, State
+from windrow.windows.domain import Flags, Ints
 from windrow.windows.spec import Grid, covered
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.kernels.clock import Clock
-
-    Test = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
-    Ints = npt.NDArray[np.int64]
+Test = Callable[[Ints], Flags]
 
 
 #: any row is as good as another
@@ -85,7 +81,7 @@ def occupation(chunks: layouts.Chunks, step: Step) -> tuple[layouts.Chunks, Test
     begins, ends = runs[VS].to_numpy(), runs[VE].to_numpy()
     turns = np.unique(np.concatenate([everything[VS].to_numpy(), everything[VE].to_numpy()]))
 
-    def occupied(at: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def occupied(at: Ints) -> Flags:
         run = np.searchsorted(begins, at, side="right") - 1
         inside = (run >= 0) & (at < ends[run]) if len(ends) else np.zeros(len(at), dtype=bool)
         return np.asarray(inside | np.isin(at, turns))
@@ -131,7 +127,7 @@ def reports_within(grids: Sequence[Grid], step: Step, low: Ints, high: Ints) -> 
     return np.concatenate([row for row, _ in found]), np.concatenate([at for _, at in found])
 
 
-def _on_grids(at: Ints, grids: Sequence[Grid]) -> npt.NDArray[np.bool_]:
+def _on_grids(at: Ints, grids: Sequence[Grid]) -> Flags:
     found = np.zeros(len(at), dtype=bool)
     for grid in grids:
         found |= grid.lasts(at) == at

@@ -51,20 +51,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from windrow.errors import QueryError
 from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.relational.operator import Operator
 from windrow.kernels.relational.signed_rows import FOREVER, VE, Columns, N, consolidated, together
 from windrow.kernels.state import Chunk
 from windrow.windows.patterns import Label, Pattern
-
-if TYPE_CHECKING:
-    from windrow.kernels.relational.operator import Operator
-
 
 Chunks = tuple[Chunk, ...]
 #: chunks are put together before there are more of them

@@ -49,12 +49,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import ColumnRef, Expression
+from windrow.algebra.operators import Except, Exists
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
@@ -65,15 +66,8 @@ from windrow.kernels.relational.operator import Operator, Stateless, Step, compo
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, START, TS, VE, VS, Columns, N, negated
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
+from windrow.windows.domain import Flags, Ints
 from windrow.windows.patterns import interfering
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.algebra.operators import Except, Exists
-
-    Ints = npt.NDArray[np.int64]
-
 
 EARLY, ON_TIME, TOLD = "early", "on_time", "told"
 #: nothing is concluded from fewer results
@@ -504,7 +498,7 @@ def _place() -> pl.Expr:
     return pl.int_range(pl.len()).over("code").alias("place")
 
 
-def unmatched(code: Ints, sign: Ints) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def unmatched(code: Ints, sign: Ints) -> tuple[Flags, Flags]:
     """Copies that come and stay, and copies that go and were there before; each code's are in order of time.
 
     >>> births, deaths = unmatched(np.zeros(4, dtype=int), np.array([-1, 1, -1, 1]))

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import ColumnRef
@@ -26,10 +25,9 @@ from windrow.kernels.columnar.columns import hidden, polars_type
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, STAYS, Columns, blank, together
 from windrow.kernels.state import Chunk, State
+from windrow.windows.domain import Ints
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from windrow.algebra.operators import Filter, Project, Union, Unnest
     from windrow.kernels.relational.aggregate.by_expiry import Lifts
     from windrow.windows.spec import Grid
@@ -47,7 +45,7 @@ class Step:
     slice: Slice
     rows: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     changes: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    slides: list[npt.NDArray[np.int64]] = field(default_factory=list)
+    slides: list[Ints] = field(default_factory=list)
     last_end: int = -FOREVER
     #: after the end of input: up to where bounds of extents are asked for
     until: int = -FOREVER

@@ -29,13 +29,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from windrow.algebra.operators import TableJoin
-from windrow.kernels.clock import Clock, Slice, Timing
+from windrow.algebra.plan import Emit
+from windrow.kernels.clock import Clock, Held, Knowns, Slice, Timing
 from windrow.kernels.relational import emission
 from windrow.kernels.relational.aggregate.by_expiry import Lifts, ending
 from windrow.kernels.relational.build import Builder, lag_of
@@ -44,18 +44,10 @@ from windrow.kernels.relational.operator import Operator, Projected, Step
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, VE, VS, blank, greatest_end
 from windrow.kernels.relational.windows.leaf import Intervals
 from windrow.kernels.state import State
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY, Instant, Ints
+from windrow.windows.spec import SlideGrid
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.algebra.plan import Emit
-    from windrow.kernels.intake import Known
-    from windrow.windows.spec import SlideGrid
-
-    Knowns = Mapping[str, Known]
-    Held = Mapping[str, Instant]
-    Reached = Sequence[int | None]
+Reached = Sequence[int | None]
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ class SubplanStep:
     #: the next states of its operators, by their places below its own
     states: Mapping[str, State]
     seconds: float
-    slides: tuple[npt.NDArray[np.int64], ...]
+    slides: tuple[Ints, ...]
     entered: tuple[pl.DataFrame, ...]
     last_end: int
     reports: pl.DataFrame | None

@@ -34,12 +34,13 @@ Card: frames
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from windrow.algebra.operators import Aggregate, AggregateCall, Limit, Rank
+from windrow.algebra.expressions import Expression
+from windrow.algebra.operators import Aggregate, AggregateCall, Limit, Over, OverFrame, Rank
+from windrow.algebra.plan import Plan
 from windrow.kernels.aggregates.lowering import of_nothing
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar import columns
@@ -49,17 +50,8 @@ from windrow.kernels.relational.aggregate import group_by
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.state import PANE, State, TableLayout
+from windrow.windows.domain import Ints
 from windrow.windows.spec import covered
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.algebra.expressions import Expression
-    from windrow.algebra.operators import Over, OverFrame
-    from windrow.algebra.plan import Plan
-
-    Ints = npt.NDArray[np.int64]
-
 
 ROWS, SHOWN = "rows", "shown"
 

@@ -26,16 +26,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from windrow.algebra.expressions import Schema
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
-from windrow.windows.domain import INFINITY, NO_END, Instant
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Schema
+from windrow.windows.domain import INFINITY, NO_END, Flags, Instant, Ints
 
 VS, VE, N, TS, TURN = "#vs", "#ve", "#n", "#ts", "#turn"
 #: prefixes of columns that tell, with INTERNAL windows, what a result is made of and how long its parts last
@@ -124,11 +121,6 @@ def greatest_end(frame: pl.DataFrame) -> int:
 # ------------------------------------------------------------ sweeps
 
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Ints = npt.NDArray[np.int64]
-
 #: before every instant
 START = -FOREVER - 1
 
@@ -140,7 +132,7 @@ class Swept:
     code: Ints
     at: Ints
     totals: list[Ints]
-    first: npt.NDArray[np.bool_]
+    first: Flags
 
     def before(self, lane: int = 0) -> Ints:
         """The counts before each event."""

@@ -26,12 +26,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from windrow.algebra.catalog import Table, TableKind
+from windrow.algebra.expressions import Schema
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import TableScan
 from windrow.algebra.values import canonical_rows
@@ -44,10 +45,6 @@ from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import State
 from windrow.windows.domain import INFINITY, Instant, check_instant
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Schema
-
 
 Values: TypeAlias = tuple[Any, ...]
 

@@ -29,32 +29,35 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from windrow.algebra.shipments import unpacked
 from windrow.kernels.aggregates.measures import GROUPS, Measures
+from windrow.kernels.aggregates.partials import Decoder
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.combiners import Combiner, Lanes, subtract, take
 from windrow.kernels.columnar.numbering import number_groups, with_groups
 from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import SlidingQuery
-from windrow.kernels.shared.shared_state import Moved, combined, encoded, lowest, place_of, terms_of
+from windrow.kernels.shared.shared_state import (
+    Moved,
+    PaneGrid,
+    SharedEpoch,
+    SharedState,
+    WindowRequest,
+    combined,
+    encoded,
+    lowest,
+    place_of,
+    terms_of,
+)
 from windrow.kernels.shared.value_counts import CountedValues, counted_in
 from windrow.kernels.state import PANE, Chunk, State
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    import pyarrow as pa
-
-    from windrow.kernels.aggregates.partials import Decoder
-    from windrow.kernels.clock import PaneClock
-    from windrow.kernels.shared.shared_state import PaneGrid, SharedEpoch, SharedState, WindowRequest
-
-    Ints = npt.NDArray[np.int64]
-
+from windrow.windows.domain import Ints
 
 # ------------------------------------------------------------ groups
 

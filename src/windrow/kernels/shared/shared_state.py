@@ -62,18 +62,14 @@ from windrow.kernels.intake import moments_of
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.panes.query import Cut
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, split_at
-from windrow.windows.domain import INFINITY
+from windrow.windows.domain import INFINITY, Flags, Ints
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from windrow.algebra.catalog import Stream
     from windrow.algebra.types import DataType
     from windrow.kernels.clock import PaneClock
     from windrow.kernels.columnar.functions.base import Evaluator
     from windrow.kernels.shared.value_counts import ValueCounter
-
-    Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,7 @@ class Follower:
         """What decides which rows it takes."""
         return self.slide, self.origin % self.slide, self.begin
 
-    def wants(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def wants(self, at: Ints) -> Flags:
         """Which of some instants are its own."""
         mine = (at - self.origin) % self.slide == 0
         return np.asarray(mine if self.begin is None else mine & (at >= self.begin))
@@ -109,7 +105,7 @@ class Follower:
         return cls(*stored)
 
 
-def instants(table: pa.Table) -> npt.NDArray[np.int64]:
+def instants(table: pa.Table) -> Ints:
     """The first column of a table of answers, as ticks."""
     return np.asarray(table.column(0).cast(pa.int64()).to_numpy())
 
@@ -360,7 +356,7 @@ class PaneGrid:
         """The interval that an instant is in."""
         return (instant - self.phase) // self.width
 
-    def panes_of(self, instants: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def panes_of(self, instants: Ints) -> Ints:
         """The interval of each instant."""
         return np.asarray((instants - self.phase) // self.width)
 

@@ -41,7 +41,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -49,22 +48,14 @@ import polars as pl
 from windrow.algebra.expressions import Expression
 from windrow.kernels.aggregates.partials import LiftedRows
 from windrow.kernels.aggregates.value_tables import Cells, layout_of
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
 from windrow.kernels.panes import subtract_on_evict
 from windrow.kernels.panes.pane_tables import SlideShape, sparse
-from windrow.kernels.shared.shared_state import Moved, PaneGrid, SharedEpoch, lowest
+from windrow.kernels.shared.shared_state import Moved, PaneGrid, SharedEpoch, WindowRequest, lowest
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered
-from windrow.windows.domain import INFINITY
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.kernels.clock import PaneClock
-    from windrow.kernels.shared.shared_state import WindowRequest
-
-    Ints = npt.NDArray[np.int64]
-
+from windrow.windows.domain import INFINITY, Ints
 
 #: up to which interval a sum goes
 END = "end."

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra import aggregates
 from windrow.algebra import operators as ops
@@ -33,6 +33,7 @@ from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal, Wi
 from windrow.algebra.functions import call as function_call
 from windrow.algebra.functions import catalogue
 from windrow.algebra.functions.sql_text import to_sql
+from windrow.algebra.plan import Plan
 from windrow.algebra.types import BIGINT, common_type
 from windrow.errors import QueryError
 from windrow.language.binder.constants import whole_number
@@ -44,10 +45,7 @@ from windrow.language.binder.select_list import SelectList
 from windrow.language.binder.sources import equal_or_null, renamed
 from windrow.language.syntax import Apply, Constant, FrameSyntax, Name, Node, Select, Star, meaning
 from windrow.language.syntax import OverCall as Written
-
-if TYPE_CHECKING:
-    from windrow.algebra.plan import Plan
-    from windrow.windows.domain import Quantity
+from windrow.windows.domain import Quantity
 
 # ------------------------------------------------------------ GROUP BY
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream, Table
-    from windrow.algebra.plan import Emit
-    from windrow.archive.layout import SaidOfLayout
-    from windrow.errors import QueryError
-    from windrow.language.binder.once import Once
-    from windrow.language.catalog import StandingArchive, StandingQuery
+from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.plan import Emit
+from windrow.archive.layout import SaidOfLayout
+from windrow.errors import QueryError
+from windrow.language.binder.once import Once
+from windrow.language.catalog import StandingArchive, StandingQuery
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from windrow.algebra.catalog import PSEUDO_COLUMNS, instant_type
 from windrow.algebra.checks import window_bounds_are_defined
@@ -27,11 +27,9 @@ from windrow.algebra.operators import Union
 from windrow.algebra.plan import Emit, Plan, StreamUnion, StreamWord, Window
 from windrow.language import syntax
 from windrow.language.binder.scope import Scope, walk
+from windrow.language.catalog import Catalog
+from windrow.language.syntax import QueryExpression
 from windrow.windows.domain import Domain
-
-if TYPE_CHECKING:
-    from windrow.language.catalog import Catalog
-    from windrow.language.syntax import QueryExpression
 
 # ------------------------------------------------------------ what the parts share
 

@@ -14,7 +14,6 @@ The last has to be known when a row comes, so the answer must expire by time alo
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from windrow.algebra.catalog import (
     EPOCHS,
@@ -38,14 +37,11 @@ from windrow.language.binder.constants import written_type
 from windrow.language.binder.expressions import ExpressionBinder
 from windrow.language.binder.scope import NamedColumn, Scope, at, refuse, walk
 from windrow.language.catalog import Catalog, Inference, StandingArchive, StandingQuery
+from windrow.language.statements import CreateArchive
 from windrow.language.syntax import ColumnDef, CreateStream, CreateTable, Name, Node, ProgressSyntax, placed
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.patterns import Pattern
 from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
-
-if TYPE_CHECKING:
-    from windrow.language.statements import CreateArchive
-
 
 #: values of these are not in an order that files could be searched by
 _NO_KEYS = frozenset({Kind.FLOAT, Kind.DOUBLE, Kind.NULL, Kind.INTERVAL, Kind.ARRAY, Kind.STRUCT})

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra import operators as ops
@@ -65,11 +64,9 @@ from windrow.language.binder.sources import (
 from windrow.optimizer.trees import can_ever_fail
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
+from windrow.windows.spec import WindowSpec
 
-if TYPE_CHECKING:
-    from windrow.windows.spec import WindowSpec
-
-    BindRows = Callable[[syntax.Select, Context], "BoundRows"]
+BindRows = Callable[[syntax.Select, Context], "BoundRows"]
 
 
 _MIRRORED = {"LEFT": "RIGHT", "RIGHT": "LEFT", "FULL": "FULL"}

@@ -12,18 +12,15 @@ Names keep only their last part, functions are spelled as in the registry, aggre
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.expressions import TRUE, Call, ColumnRef, Expression
 from windrow.algebra.functions import lookup
 from windrow.algebra.functions.sql_text import constant_sql, literal_text, text_literal, to_sql
+from windrow.algebra.operators import AggregateCall
 from windrow.algebra.types import BINARY, INTERVAL, NULL
 from windrow.language.binder.constants import suffixed, written_type
 from windrow.language.syntax import Apply, CastTo, Constant, Name, Node, OverCall, Star
-
-if TYPE_CHECKING:
-    from windrow.algebra.operators import AggregateCall
 
 
 def call_sql(call: AggregateCall, names: Callable[[str], str]) -> str:

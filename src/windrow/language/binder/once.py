@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from time import time_ns
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.algebra.catalog import Stream, Table, instant_type
 from windrow.algebra.expressions import Field, Schema
@@ -29,14 +29,12 @@ from windrow.algebra.plan import Emit, StreamWord
 from windrow.errors import QueryError
 from windrow.language import syntax
 from windrow.language.binder.queries import bind_relation
+from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.lift_literals import Cursor
 from windrow.language.sql import read_query
 from windrow.language.tokens import TokenKind, Tokens
 from windrow.windows.clause import WindowClause
 from windrow.windows.domain import ARRIVAL_TS
-
-if TYPE_CHECKING:
-    from windrow.language.catalog import Catalog, StandingQuery
 
 LATEST, WINDOW = "LATEST", "WINDOW"
 _LEVELS = (LATEST, WINDOW)

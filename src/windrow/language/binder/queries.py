@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from windrow.algebra import aggregates
 from windrow.algebra.checks import no_internal_windows
@@ -38,10 +37,8 @@ from windrow.language.binder.scope import Scope, at, rebuilt, refuse, walk
 from windrow.language.binder.select_list import SelectList, expand
 from windrow.language.binder.sources import NESTED, entries_of, equal_or_null, moves, renamed, window
 from windrow.language.binder.ways_out import slid
+from windrow.language.catalog import Catalog
 from windrow.language.syntax import meaning
-
-if TYPE_CHECKING:
-    from windrow.language.catalog import Catalog
 
 # ------------------------------------------------------------ select
 #

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from importlib.resources.abc import Traversable
 from urllib.parse import parse_qs
 
 from starlette.responses import Response
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from importlib.resources.abc import Traversable
 
 _KINDS = {
     "html": "text/html; charset=utf-8",

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from windrow.algebra.catalog import Stream
 from windrow.errors import QueryError, SourceError, nearest
 from windrow.spark.sources import urls
 from windrow.spark.sources.generators import GENERATORS, Disorder, Generator, Settings
 from windrow.spark.sources.push_source import read_push_url
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
 
 _DEFAULT_RATE = 1000
 #: how many rows may be put in another order in memory

@@ -4,8 +4,6 @@ Arrow).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -14,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import QueryError, SourceError
 from windrow.spark.sources.files_source import open_files
@@ -25,10 +24,6 @@ from windrow.spark.sources.source import Bounded, Source
 from windrow.spark.sources.streaming_frame import StreamingFrame
 from windrow.spark.sources.tables import as_table, digest, without_rows
 from windrow.spark.sources.urls import parse_url
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
-
 
 _ROW = "__row"
 

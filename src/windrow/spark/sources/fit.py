@@ -8,30 +8,25 @@ Spark's types and Windrow's: which stands for which.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql import types as spark
 from pyspark.sql.types import ArrayType, DateType, StringType, StructType, TimestampNTZType
+from pyspark.sql.types import DataType as SparkType
 
 from windrow.algebra import types as dt
 from windrow.algebra.catalog import EPOCHS, Stream, Table, form_text, split_form
+from windrow.algebra.expressions import Field
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind, as_decimal
 from windrow.errors import QueryError, SourceError, nearest
 from windrow.execution.malformed_rows import TIME, RowShape
 from windrow.spark.sources.malformed_rows import raised
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from pyspark.sql.types import DataType as SparkType
-
-    from windrow.algebra.expressions import Field
-
 
 _BOTH_WAYS: dict[dt.DataType, spark.DataType] = {
     dt.NULL: spark.NullType(),

@@ -14,10 +14,11 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,10 +28,6 @@ from windrow.errors import QueryError
 from windrow.spark.sources.check import read_generator_url
 from windrow.spark.sources.listing import is_local, local_files
 from windrow.spark.sources.urls import FilesUrl, format_of, parse_url, read_files_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 #: so many rows, of so many files, are looked at
 _ROWS, _FILES = 10_000, 3

@@ -14,16 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from windrow.errors import SourceError
 from windrow.spark.failures import SPARK_ERRORS, is_gone, reason
 from windrow.state.manifest import SourceFile
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrameReader, SparkSession
 
 _WILDCARD = re.compile(r"[*?\[{\\]")
 _SHOWN = 5

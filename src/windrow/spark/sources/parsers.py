@@ -11,12 +11,14 @@ between others, times are read as text, and bytes are kept until they have been 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import (
     ArrayType,
@@ -27,20 +29,14 @@ from pyspark.sql.types import (
     StructField,
     StructType,
 )
+from pyspark.sql.types import DataType as SparkType
 
+from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import SourceError
 from windrow.execution.malformed_rows import MALFORMED, TIME, RowShape
 from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, quoted, timed, to_spark, without_maps
 from windrow.spark.sources.malformed_rows import raised, telling
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType as SparkType
-
-    from windrow.algebra.catalog import Stream, Table
 
 _ROW, _PARSED, _TEXT, _PLACE = "__row", "__parsed", "__text", "__place"
 #: no column of anybody's is called that

@@ -7,15 +7,17 @@ hashes of keys. More than a little waiting is refused: whoever pushes is told to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from windrow.algebra.catalog import Stream
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, StateError
 from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, published, rows_schema
@@ -23,11 +25,6 @@ from windrow.kernels.intake import Intake, off_grid
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.tables import as_table
 from windrow.spark.sources.urls import SourceUrl, count, read_options
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from windrow.algebra.catalog import Stream
 
 ROW = "__row"
 #: what waits at most, and what an epoch takes at most, unless it is told

@@ -11,20 +11,17 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from secrets import token_hex
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from windrow.errors import StateError, WindrowError
 from windrow.spark.failures import is_late_worker, job_failed, translated
+from windrow.spark.frames import DataFrame, StreamingQuery
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
 from windrow.state.crash import crash_point
 from windrow.state.store import explained, make_private, remove_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from windrow.spark.frames import DataFrame, StreamingQuery
 
 #: how often a query is begun before its Python process counts as one that does not come up
 _STARTS = 10

@@ -21,20 +21,18 @@ The options of `kafka://host:port/topic?…`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from windrow.credentials import Resolved, refuse_literals, resolve
 from windrow.errors import QueryError, SourceError, nearest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    Reader = Callable[[str], Any]
+Reader = Callable[[str], Any]
 
 
 #: each scheme with the form a URL of it has

@@ -8,17 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from windrow.algebra.expressions import Call
 from windrow.algebra.functions.arithmetic import bounded
 from windrow.algebra.functions.values import numbers
 from windrow.algebra.functions.values.base import Strict, Value, forgiving, plain
 from windrow.algebra.functions.values.casts import shortest, shortest_single
 from windrow.algebra.types import INTEGER_BITS, DataType, Kind
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Call
-
 
 # ------------------------------------------------------------ bits
 #

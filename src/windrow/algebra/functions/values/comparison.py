@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from windrow.algebra.expressions import Call
 from windrow.algebra.functions.values.base import Strict, Value, plain
 from windrow.algebra.types import DataType, Kind
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Call
 
 
 def equality(kind: DataType) -> Callable[[Value, Value], bool]:

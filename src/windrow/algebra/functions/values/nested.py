@@ -6,8 +6,9 @@ import json
 import math
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from windrow.algebra.expressions import Call
 from windrow.algebra.functions.calendar import date_text, timestamp_text
 from windrow.algebra.functions.nested import parse_path
 from windrow.algebra.functions.patterns import compile_pattern
@@ -19,9 +20,6 @@ from windrow.algebra.types import DataType, Kind
 from windrow.algebra.values import map_value
 from windrow.errors import DataError
 from windrow.windows.domain import sort_key
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Call
 
 
 def _get_field(call: Call) -> Callable[..., Value]:

@@ -6,14 +6,11 @@ import hashlib
 import re
 import zlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from windrow.algebra.expressions import Call
 from windrow.algebra.functions import patterns
 from windrow.algebra.functions.values.base import Strict, Value, plain
 from windrow.errors import DataError
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Call
 
 #: no function makes a longer text; Spark's own limit is what memory allows, up to 2 GB
 LONGEST_TEXT = 1 << 26

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
+from windrow.algebra.expressions import Call
 from windrow.algebra.functions import calendar
 from windrow.algebra.functions.time_patterns import compiled, reader, written
 from windrow.algebra.functions.values.arithmetic import wrapped
@@ -15,9 +15,6 @@ from windrow.algebra.functions.values.numbers import EXACT, long, overflow, satu
 from windrow.algebra.types import Kind
 from windrow.errors import DataError
 from windrow.windows.zones import zone
-
-if TYPE_CHECKING:
-    from windrow.algebra.expressions import Call
 
 _FIXED_UNITS = {
     "DAY": calendar.DAY,

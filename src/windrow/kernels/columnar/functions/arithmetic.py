@@ -24,14 +24,11 @@ from windrow.algebra.types import BIGINT, DOUBLE, INT, INTEGER_BITS, DataType, K
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.functions import base as columnar
+from windrow.windows.domain import Doubles, Flags, Numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[Any]
-    Flags = npt.NDArray[np.bool_]
 
 _SPANS = (Kind.TIMESTAMP, Kind.INTERVAL)
 _QUOTIENT_SCALE = 39
@@ -261,9 +258,6 @@ BITS: dict[str, columnar.Strict] = {
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy.typing as npt
-
-    Doubles = npt.NDArray[np.float64]
 
 LONG_EDGE = 2.0**63
 LONG_MAX = (1 << 63) - 1
@@ -292,7 +286,7 @@ def _sign(a: pl.Series) -> pl.Series:
     return pl.Series(np.where(values == 0, values, np.sign(values)))
 
 
-def _whole(rounding: Callable[[Any], npt.NDArray[Any]], up: bool) -> columnar.Strict:
+def _whole(rounding: Callable[[Any], Numbers], up: bool) -> columnar.Strict:
     def build(call: Call) -> columnar.Operation | None:
         source = call.args[0].type
         if source.is_integer:
@@ -304,7 +298,7 @@ def _whole(rounding: Callable[[Any], npt.NDArray[Any]], up: bool) -> columnar.St
     return build
 
 
-def _stepped(values: npt.NDArray[Any], scale: int, up: bool) -> npt.NDArray[Any]:
+def _stepped(values: Numbers, scale: int, up: bool) -> Numbers:
     unit = 10**scale
     return decimals.ints(-(-value // unit) if up else value // unit for value in values.tolist())
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -37,15 +37,10 @@ from windrow.algebra.functions.calendar import DAY, MOST_DAYS, date_text
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import column_of, values_of
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Places = npt.NDArray[np.int64]
-    Flags = npt.NDArray[np.bool_]
+from windrow.windows.domain import Flags, Ints, Numbers
 
 
-def from_days(days: npt.NDArray[Any]) -> pl.Series:
+def from_days(days: Numbers) -> pl.Series:
     """Days counted from 1970 as a column of DATEs.
 
     >>> from_days(np.array([1])).to_list()
@@ -166,7 +161,7 @@ def series(values: Any, dtype: pl.DataType) -> pl.Series:
     return pl.Series(values).cast(dtype)
 
 
-def longs(column: pl.Series) -> npt.NDArray[np.int64]:
+def longs(column: pl.Series) -> Ints:
     """Whole numbers, times or spans as 64-bit integers."""
     return column.to_numpy().astype(np.int64)
 
@@ -194,7 +189,7 @@ def by_value(meaning: Callable[..., Any], kinds: Sequence[DataType], result: Dat
     return operation
 
 
-def _distinct(keys: pl.DataFrame) -> tuple[Places, Places]:
+def _distinct(keys: pl.DataFrame) -> tuple[Ints, Ints]:
     """Where each combination of values first stands, and for every row the number of its combination."""
     groups = (
         keys.with_row_index("rows").group_by(keys.columns, maintain_order=True).agg(pl.col("rows"))["rows"]

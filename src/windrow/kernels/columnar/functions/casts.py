@@ -6,7 +6,6 @@ What reads or writes other text is done value by value.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -18,9 +17,7 @@ from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.functions import base
 from windrow.kernels.columnar.functions.arithmetic import LONG_EDGE, LONG_MAX, exact
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from windrow.windows.domain import Doubles
 
 _EXACT_DOUBLE = 1 << 53
 _EXACT_POWER = 22
@@ -125,7 +122,7 @@ def _decimal_to_real(source: DataType, target: DataType) -> base.Operation:
     return base.total(lambda a: base.series(decimal_as_double(a, source), dtype))
 
 
-def decimal_as_double(column: pl.Series, source: DataType) -> npt.NDArray[np.float64]:
+def decimal_as_double(column: pl.Series, source: DataType) -> Doubles:
     """Each decimal as the nearest double."""
     values = decimals.unscaled(column)
     small = values.dtype != object and (not len(values) or np.abs(values).max() <= _EXACT_DOUBLE)

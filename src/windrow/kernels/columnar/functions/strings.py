@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -18,11 +17,7 @@ from windrow.algebra.functions.patterns import ANY_CHARACTER, ANY_TEXT, Token, l
 from windrow.algebra.functions.values.strings import locate
 from windrow.algebra.types import INT, STRING, Kind
 from windrow.kernels.columnar.functions import base
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
+from windrow.windows.domain import Ints
 
 _INT_MAX = (1 << 31) - 1
 
@@ -52,7 +47,7 @@ def _cased(ascii_form: Callable[[pl.Series], pl.Series], meaning: Callable[[str]
     return lambda _: lambda a: base.Outcome(ascii_form(a)) if is_ascii(a) else general(a)
 
 
-def _sliced(text: pl.Series, start: Numbers, length: Numbers) -> pl.Series:
+def _sliced(text: pl.Series, start: Ints, length: Ints) -> pl.Series:
     parts = pl.DataFrame({"text": text, "start": start, "length": np.maximum(length, 0).astype(np.uint64)})
     return parts.select(pl.col("text").str.slice(pl.col("start"), pl.col("length"))).to_series()
 
@@ -61,7 +56,7 @@ def _substring(text: pl.Series, position: pl.Series, length: pl.Series | None = 
     """What lies before the start counts as empty."""
     place, size = base.longs(position), base.longs(text.str.len_chars())
     start = np.where(place > 0, place - 1, np.where(place < 0, size + place, 0))
-    until: Numbers = start + (np.int64(_INT_MAX) if length is None else base.longs(length))
+    until: Ints = start + (np.int64(_INT_MAX) if length is None else base.longs(length))
     return _sliced(text, np.maximum(start, 0), until - np.maximum(start, 0))
 
 

@@ -7,7 +7,7 @@ does on integers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,12 +17,7 @@ from windrow.algebra.functions.calendar import DAY, HOUR, MICROS, MINUTE, MOST_D
 from windrow.algebra.types import decimal
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.functions import base
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
-    Flags = npt.NDArray[np.bool_]
+from windrow.windows.domain import Flags, Ints
 
 _FIXED_UNITS = {
     "DAY": DAY,
@@ -37,48 +32,48 @@ _LONG_MAX = (1 << 63) - 1
 _SECONDS = decimal(8, 6)
 
 
-def _civil(day: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def _civil(day: Ints) -> tuple[Ints, Ints, Ints]:
     on_arrays: Any = civil
     year, month, day_of_month = on_arrays(day)
     return year, month, day_of_month
 
 
-def _days(year: Numbers, month: Numbers, day: Numbers | int) -> Numbers:
+def _days(year: Ints, month: Ints, day: Ints | int) -> Ints:
     on_arrays: Any = days
     return np.asarray(on_arrays(year.copy(), month, day), dtype=np.int64)
 
 
-def _month_length(year: Numbers, month: Numbers) -> Numbers:
+def _month_length(year: Ints, month: Ints) -> Ints:
     last = month == 12
     return _days(year + last, np.where(last, 1, month + 1), 1) - _days(year, month, 1)
 
 
-def _weekday(day: Numbers) -> Numbers:
+def _weekday(day: Ints) -> Ints:
     """0 for Monday; the epoch was a Thursday."""
     return (day + 3) % 7
 
 
-def _week(day: Numbers) -> tuple[Numbers, Numbers]:
+def _week(day: Ints) -> tuple[Ints, Ints]:
     """ISO year and week: both are those of the week's Thursday."""
     thursday = day - _weekday(day) + 3
     year = _civil(thursday)[0]
     return year, (thursday - _days(year, np.ones_like(year), 1)) // 7 + 1
 
 
-def _day_of_year(day: Numbers) -> Numbers:
+def _day_of_year(day: Ints) -> Ints:
     year = _civil(day)[0]
     return day - _days(year, np.ones_like(year), 1) + 1
 
 
-def _of_day(field: Callable[[Numbers], Numbers]) -> base.Strict:
+def _of_day(field: Callable[[Ints], Ints]) -> base.Strict:
     return base.plain(lambda date: pl.Series(field(base.longs(date) // DAY)))
 
 
-def _of_time(field: Callable[[Numbers], Numbers]) -> base.Strict:
+def _of_time(field: Callable[[Ints], Ints]) -> base.Strict:
     return base.plain(lambda time: pl.Series(field(base.longs(time))))
 
 
-def _first_day(unit: str, day: Numbers) -> Numbers:
+def _first_day(unit: str, day: Ints) -> Ints:
     """The first day of the unit, a week or longer, that a day lies in."""
     if unit == "WEEK":
         return day - _weekday(day)
@@ -112,7 +107,7 @@ def _trunc(call: Call) -> base.Operation | None:
     return lambda date, _: base.Outcome(base.from_days(_first_day(unit.value, base.longs(date) // DAY)))
 
 
-def _within_int(day: Numbers, known: Flags | bool = True) -> base.Outcome:
+def _within_int(day: Ints, known: Flags | bool = True) -> base.Outcome:
     """DATEs, checked: Spark counts days in 32 bits."""
     failed = ~((day >= -(1 << 31)) & (day < 1 << 31) & known)
     return base.Outcome(base.from_days(np.where(failed, 0, day)), failed)
@@ -124,7 +119,7 @@ def _add_months(date: pl.Series, months: pl.Series) -> base.Outcome:
     return _within_int(_days(years, month + 1, np.minimum(day, _month_length(years, month + 1))))
 
 
-def _last_day(day: Numbers) -> Numbers:
+def _last_day(day: Ints) -> Ints:
     year, month, _ = _civil(day)
     return _days(year, month, _month_length(year, month))
 
@@ -137,7 +132,7 @@ def _make_date(year: pl.Series, month: pl.Series, day: pl.Series) -> base.Outcom
     return _within_int(_days(years, months, np.where(known, of_month, 1)), known)
 
 
-def _moved(date: pl.Series, by: Numbers) -> pl.Series:
+def _moved(date: pl.Series, by: Ints) -> pl.Series:
     return base.from_days((base.longs(date) // DAY + by).astype(np.int32).astype(np.int64))
 
 
@@ -153,13 +148,13 @@ def _times(unit: int) -> base.Operation:
     return operation
 
 
-def _part(interval: Numbers, unit: int, below: int | None = None) -> Numbers:
+def _part(interval: Ints, unit: int, below: int | None = None) -> Ints:
     """A field of an interval, signed as the interval."""
     rest = interval if below is None else np.fmod(interval, below)
     return (rest - np.fmod(rest, unit)) // unit
 
 
-def _exact_seconds(micros: Callable[[Numbers], Numbers]) -> base.Strict:
+def _exact_seconds(micros: Callable[[Ints], Ints]) -> base.Strict:
     return base.plain(lambda time: decimals.decimal_column(micros(base.longs(time)), _SECONDS))
 
 

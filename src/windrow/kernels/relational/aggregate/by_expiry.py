@@ -39,32 +39,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from windrow.algebra.expressions import Expression
+from windrow.algebra.operators import Aggregate
 from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS, Argument, Measures
+from windrow.kernels.aggregates.partials import Partial
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import GREATEST
 from windrow.kernels.columnar.expressions import can_fail, compile_expression
 from windrow.kernels.relational.aggregate.group_by import HELD, Grouped
-from windrow.kernels.relational.expiry_layouts import MERGED, condensed, frame_of
+from windrow.kernels.relational.expiry_layouts import MERGED, Choice, condensed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, TS, TURN, VE, VS, N, blank, codes
 from windrow.kernels.state import PANE, ROWS, State, TableLayout
+from windrow.windows.domain import Flags, Ints
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.algebra.expressions import Expression
-    from windrow.algebra.operators import Aggregate
-    from windrow.kernels.aggregates.partials import Partial
-    from windrow.kernels.relational.expiry_layouts import Choice
-
-    Wanted = tuple[Partial, Argument | None]
-    Ints = npt.NDArray[np.int64]
+Wanted = tuple[Partial, Argument | None]
 
 
 @dataclass
@@ -127,7 +121,7 @@ class _Grouping:
         return pl.DataFrame([*keys, *(self.pieces[name] for name in (VS, VE, N))])
 
     @cached_property
-    def _first(self) -> npt.NDArray[np.int64]:
+    def _first(self) -> Ints:
         """For each piece, the place of the first of its group."""
         return codes(self._rows, self._rows.columns)
 
@@ -137,11 +131,11 @@ class _Grouping:
         return self._rows.filter(pl.Series(self._heads))
 
     @cached_property
-    def _heads(self) -> npt.NDArray[np.bool_]:
+    def _heads(self) -> Flags:
         return np.asarray(self._first == np.arange(len(self._first)))
 
     @cached_property
-    def _number(self) -> npt.NDArray[np.int64]:
+    def _number(self) -> Ints:
         """For each piece, the number of its group."""
         return (np.cumsum(self._heads) - 1)[self._first]
 
@@ -197,7 +191,7 @@ class Candidates(Grouped):
         kept = self.layout.add((), rows.filter(pl.Series(self._useful(rows))))
         return State({**after.chunks, HELD: kept}, after.meta), found
 
-    def _useful(self, rows: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    def _useful(self, rows: pl.DataFrame) -> Flags:
         """Which rows can still be the answer of some aggregate, or keep their group."""
         if not rows.height:
             return np.zeros(0, dtype=bool)
@@ -210,7 +204,7 @@ class Candidates(Grouped):
         return found
 
 
-def can_be(partial: Partial, states: pl.DataFrame, group: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
+def can_be(partial: Partial, states: pl.DataFrame, group: Ints, ends: Ints) -> Flags:
     """Which states can still be the answer of their group."""
     ((count,), (code,)), _ = partial.encode(states)
     value = code if partial.combiners[1] is GREATEST else ~code
@@ -220,7 +214,7 @@ def can_be(partial: Partial, states: pl.DataFrame, group: Ints, ends: Ints) -> n
     return found
 
 
-def longest(group: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
+def longest(group: Ints, ends: Ints) -> Flags:
     """One row of each group that lives longest.
 
     >>> longest(np.array([0, 0, 1]), np.array([5, 9, 3])).tolist()
@@ -232,7 +226,7 @@ def longest(group: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
     return found
 
 
-def standing(group: Ints, ends: Ints, value: Ints) -> npt.NDArray[np.bool_]:
+def standing(group: Ints, ends: Ints, value: Ints) -> Flags:
     """Which rows have a greater value than every row of their group that lives as long or longer.
 
     >>> standing(np.array([0, 0, 0]), np.array([5, 9, 7]), np.array([4, 1, 1])).tolist()
@@ -302,7 +296,7 @@ class ByEnd(Grouped):
         found = self.states.merge(rows, [*self.keys, VE]).select(list(self.rows))
         return found.filter(pl.Series(self._useful(found))) if self.only_extremes else found
 
-    def _useful(self, rows: pl.DataFrame) -> npt.NDArray[np.bool_]:
+    def _useful(self, rows: pl.DataFrame) -> Flags:
         """Which states can still be the answer of some aggregate, or keep their group."""
         group, ends = codes(rows, self.keys), rows[VE].to_numpy()
         found = longest(group, ends)

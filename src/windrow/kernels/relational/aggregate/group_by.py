@@ -49,11 +49,11 @@ Aggregate values of cells: a cell is a group while none of its rows comes or goe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from windrow.algebra.operators import Aggregate
 from windrow.kernels.aggregates.lowering import lower, of_counts, of_nothing
 from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
 from windrow.kernels.aggregates.partials import FloatMoments, Paired
@@ -62,21 +62,12 @@ from windrow.kernels.columnar.combiners import Moments, Pointwise, choose, segme
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.distinct import found_in
-from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, chunks_of, frame_of
+from windrow.kernels.relational.expiry_layouts import Calendar, Choice, ExpiryLayout, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import PANE, State, TableLayout
+from windrow.windows.domain import Doubles, Flags, Ints
 from windrow.windows.spec import covered
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.algebra.operators import Aggregate
-    from windrow.kernels.relational.expiry_layouts import Choice
-
-    Ints = npt.NDArray[np.int64]
-    Doubles = npt.NDArray[np.float64]
-
 
 CELL = "#cell"
 
@@ -214,12 +205,12 @@ def steadied(shown: Doubles, owners: Ints, values: Doubles, group: Ints) -> Doub
     return found[len(shown) :]
 
 
-def _heads(follows: npt.NDArray[np.bool_]) -> Ints:
+def _heads(follows: Flags) -> Ints:
     """The place at which each value's run begins."""
     return np.maximum.accumulate(np.where(follows, 0, np.arange(len(follows))))
 
 
-def _within(values: Doubles, others: Doubles, distance: float) -> npt.NDArray[np.bool_]:
+def _within(values: Doubles, others: Doubles, distance: float) -> Flags:
     with np.errstate(invalid="ignore"):
         return np.asarray(np.abs(values - others) <= distance * np.abs(others))
 

@@ -35,11 +35,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit
 from windrow.kernels.aggregates.measures import GROUPS, PLACE, Measures
 from windrow.kernels.clock import PaneClock
@@ -49,24 +49,16 @@ from windrow.kernels.panes.program import kernel_of
 from windrow.kernels.panes.query import Cut, SlidingQuery
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.group_by import SHOWN, Grouped
-from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
+from windrow.kernels.relational.expiry_layouts import Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
 from windrow.kernels.relational.signed_rows import together as all_of
 from windrow.kernels.relational.windows import rows as row_windows
 from windrow.kernels.relational.windows.extents import NUMBER_OF_REPORTS, ReportedRows, begin_reports
 from windrow.kernels.relational.windows.leaf import NUMBER, PENDING
+from windrow.kernels.relational.windows.rows import ByTuple
 from windrow.kernels.state import PANE, Delta, State
+from windrow.windows.domain import Ints
 from windrow.windows.rows import RowsWindow
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.algebra.operators import Aggregate
-    from windrow.kernels.relational.expiry_layouts import Choice
-    from windrow.kernels.relational.windows.rows import ByTuple
-
-    Ints = npt.NDArray[np.int64]
-
 
 #: counts of values that are not final; the number of rows that are; the last value that moved the window
 UNFINISHED, RANKED, LAST, BINS = "unfinished", "ranked", "last", "bins."

@@ -36,11 +36,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from windrow.algebra.operators import Aggregate
 from windrow.errors import DataError, QueryError
 from windrow.kernels.aggregates.measures import GROUPS, Argument, WavePartial, marks
 from windrow.kernels.aggregates.partials import Partial, SelectedPartial
@@ -49,18 +49,19 @@ from windrow.kernels.columnar.combiners import GREATEST, TOTAL
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.by_expiry import Lifts
 from windrow.kernels.relational.aggregate.group_by import AT, CELL, GROUP, SHOWN, WAITING, Grouped, lowered
-from windrow.kernels.relational.expiry_layouts import MERGED, Calendar, Chunks, chunks_of, condensed, frame_of
+from windrow.kernels.relational.expiry_layouts import (
+    MERGED,
+    Calendar,
+    Choice,
+    Chunks,
+    chunks_of,
+    condensed,
+    frame_of,
+)
+from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, START, TS, TURN, VE, VS, Columns, N, codes
 from windrow.kernels.state import PANE, State
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.algebra.operators import Aggregate
-    from windrow.kernels.relational.expiry_layouts import Choice
-    from windrow.kernels.relational.operator import Operator, Step
-
-    Ints = npt.NDArray[np.int64]
+from windrow.windows.domain import Flags, Ints
 
 
 def fold_ranges(fold: np.ufunc, values: Ints, low: Ints, high: Ints) -> Ints:
@@ -112,9 +113,7 @@ class NumberedUnits:
         found[some] = last - (least + ((start - least) >> 1))
         return found
 
-    def kept(
-        self, wave: WavePartial, number: int, stays: npt.NDArray[np.bool_], keys: list[str]
-    ) -> pl.DataFrame:
+    def kept(self, wave: WavePartial, number: int, stays: Flags, keys: list[str]) -> pl.DataFrame:
         """What is left to know of the rows that stay: those with a mark, and the last one."""
         ends = np.append(self.group[1:] != self.group[:-1], True) if len(self.group) else stays
         places = np.flatnonzero(ends)
@@ -154,7 +153,7 @@ def numbered(
     return NumberedUnits(picked(rows, order), group, vs, ve, np.where(was, before, to - value), to)
 
 
-def _running(values: Ints, starts: npt.NDArray[np.bool_]) -> Ints:
+def _running(values: Ints, starts: Flags) -> Ints:
     """Sums that begin anew where `starts` says; sums too large to number are refused."""
     if not len(values):
         return values
@@ -441,7 +440,7 @@ def _counted(group: Ints, instants: Ints, owner: Ints, at: Ints) -> Ints:
     return np.searchsorted(place, owner * width + np.searchsorted(distinct, at), side="right")
 
 
-def _outdoing(group: Ints, value: Ints) -> npt.NDArray[np.bool_]:
+def _outdoing(group: Ints, value: Ints) -> Flags:
     """Which rows, in order of expiry, exceed all later ones of their group.
 
     >>> _outdoing(np.array([0, 0, 0, 1]), np.array([5, 3, 4, 1])).tolist()

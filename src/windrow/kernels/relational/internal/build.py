@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import singledispatchmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,7 +28,7 @@ from windrow.algebra.plan import Emit, Plan, Window
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.emission import first_report, last_report, moved_by_rows
-from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
+from windrow.kernels.relational.expiry_layouts import Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.internal import operators as over_runs
 from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns, ids_of
 from windrow.kernels.relational.join.multiway import Joined
@@ -37,13 +37,8 @@ from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, 
 from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
+from windrow.windows.domain import Ints
 from windrow.windows.spec import OwnInterval
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.kernels.relational.expiry_layouts import Choice
-
 
 RUNS, SAID, SLIDES, CHANGED, SINCE = "runs", "said", "slides", "changed", "since"
 #: what is kept of a result: what was said of it, and what is sure
@@ -203,7 +198,7 @@ class Outliving(Operator):
             pl.Series(np.concatenate(waiting), dtype=pl.Boolean),
         )
 
-    def _spans(self, rows: pl.DataFrame, code: npt.NDArray[np.int64], vs: Any, ve: Any) -> pl.DataFrame:
+    def _spans(self, rows: pl.DataFrame, code: Ints, vs: Any, ve: Any) -> pl.DataFrame:
         who = picked(rows.select(list(self.who)), code)
         return who.with_columns(pl.Series(VS, vs, dtype=pl.Int64), pl.Series(VE, ve, dtype=pl.Int64))
 

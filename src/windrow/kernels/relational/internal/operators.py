@@ -30,11 +30,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from windrow.algebra.operators import Aggregate
+from windrow.algebra.plan import Emit
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.relational import signed_rows as signed
@@ -46,11 +47,6 @@ from windrow.kernels.relational.negation import COUNTS, ENDS
 from windrow.kernels.relational.operator import Operator, Stateless, Step
 from windrow.kernels.state import State
 from windrow.windows.spec import Grid, covered
-
-if TYPE_CHECKING:
-    from windrow.algebra.operators import Aggregate
-    from windrow.algebra.plan import Emit
-
 
 SEEN, ALIVE = "seen", "alive"
 

@@ -15,19 +15,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from windrow.algebra.operators import Aggregate
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, ID, SIGNED, STAYS, TS, VE, VS, Columns, N
-
-if TYPE_CHECKING:
-    from windrow.algebra.operators import Aggregate
-    from windrow.kernels.state import State
+from windrow.kernels.state import State
 
 #: prefix of columns that tell whether a row may leave earlier than `#stays.` says
 OPEN = "#open."

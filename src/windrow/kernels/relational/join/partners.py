@@ -37,21 +37,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from windrow.algebra.expressions import TRUE, Call, Expression, conjunction, conjuncts
 from windrow.algebra.operators import Distinct, Exists, Filter, Join, Project, Union
 from windrow.algebra.plan import Emit, Plan, StreamWord
+from windrow.kernels.clock import Slice
 from windrow.kernels.columnar.columns import by_value
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds, target_of
 from windrow.kernels.relational.expiry_layouts import Ends, Options, Strategy
 from windrow.kernels.relational.signed_rows import FOREVER, TS, VE, VS, N
-
-if TYPE_CHECKING:
-    from windrow.kernels.clock import Slice
-
 
 #: what EXPLAIN says of such an operator
 ENDS_TOLD = "their ends told when they come, since changes keep no results"

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -49,16 +49,9 @@ from windrow.kernels.relational import signed_rows
 from windrow.kernels.relational.expiry_layouts import ExpiryLayout, Fifo, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.state import State
-from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
+from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, Ints, too_far
 from windrow.windows.lifetime import LifetimeWindow
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from windrow.windows.spec import OwnInterval
-
-    Ints = npt.NDArray[np.int64]
-
+from windrow.windows.spec import OwnInterval
 
 NUMBER, ORDER, PER = "#row_num", "#o", "#per."
 COUNT = "count"

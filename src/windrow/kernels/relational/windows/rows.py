@@ -23,8 +23,6 @@ Card: moving values
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 
@@ -36,12 +34,7 @@ from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, TS, Columns, blank, codes, together
 from windrow.kernels.relational.windows.leaf import NUMBER, PENDING, Leaf
 from windrow.kernels.state import State
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    Ints = npt.NDArray[np.int64]
-
+from windrow.windows.domain import Ints
 
 INSIDE, COUNTS = "inside", "counts"
 #: the position of a row, the instant at which it was reached, when it enters and leaves (infinity while that
