@@ -373,12 +373,24 @@ def visible(element: Element, vs: int, ve: Instant) -> Interval | None:
 
 
 def sort_key(values: Iterable[Any]) -> tuple[tuple[Any, ...], ...]:
-    """A key that sorts column values: NULL first, NaN last, and -0.0 before the 0.0 it equals.
+    """A key that sorts column values: NULL first, NaN last, and -0.0 before the 0.0 it equals; inside arrays
+    and structs too.
 
     >>> sorted([(2.0,), (float("nan"),), (0.0,), (None,), (-0.0,)], key=sort_key)
     [(None,), (-0.0,), (0.0,), (2.0,), (nan,)]
+    >>> sorted([((float("nan"),),), ((2.0, 1.0),), ((2.0, None),), (None,)], key=sort_key)
+    [(None,), ((2.0, None),), ((2.0, 1.0),), ((nan,),)]
     """
-    return tuple((0, 0) if v is None else (2, 0) if v != v else (1, v, _sign_of_zero(v)) for v in values)
+    return tuple(
+        (0, 0)
+        if v is None
+        else (1, sort_key(v))
+        if isinstance(v, tuple)
+        else (2, 0)
+        if v != v
+        else (1, v, _sign_of_zero(v))
+        for v in values
+    )
 
 
 def _sign_of_zero(value: Any) -> float:

@@ -147,9 +147,14 @@ def assert_agree(
 
 def ordered(changes: list[Change]) -> list[Change]:
     """-0.0 equals 0.0, so which of the two stands for a row is not said."""
-    plain = (tuple(0.0 if v == 0 and isinstance(v, float) else v for v in change.row) for change in changes)
-    found = [replace(change, row=row) for change, row in zip(changes, plain, strict=True)]
+    found = [replace(change, row=_without_sign_of_zero(change.row)) for change in changes]
     return sorted(found, key=lambda change: change.place)
+
+
+def _without_sign_of_zero(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_without_sign_of_zero, value))
+    return 0.0 if isinstance(value, float) and value == 0 else value
 
 
 def found_relation(executor: Any, at: int) -> Any:
