@@ -15,7 +15,7 @@ from tests.spark.test_relational import assert_executor_agrees
 from windrow.algebra.values import Change
 from windrow.engine import declared
 from windrow.kernels.executor import GeneralExecutor
-from windrow.kernels.relational.expiry_layouts import Options, Strategy
+from windrow.kernels.relational.expiry_layouts import Evaluation, Options, Strategy
 from windrow.language.compile import compile_query
 from windrow.testing import Harness
 from windrow.testing.spark_executor import SparkExecutor
@@ -95,3 +95,16 @@ def test_ranks_of_rows_that_are_not_expected(of: str) -> None:
         harness.push("s1", [(1, 1, 0.5, 2)])
         harness.finish()
         assert harness.take() == [Change("+", (1,), 2), Change("-", (1,), 7)]
+
+
+def test_bounds_of_windows_are_not_known_before_their_reports() -> None:
+    """Rows that were joined as they came, ahead of their report, had bounds of too many windows."""
+    text = (
+        "SELECT DSTREAM(k) FROM (SELECT DISTINCT a.k FROM s1 [LANDMARK SLIDE 2] AS a"
+        " JOIN (SELECT k, window_start AS began FROM s1 [RANGE 4 SLIDE 2 ORIGIN 3]) AS b"
+        " ON a.ts <> b.began) AS c"
+    )
+    plan = compile_query(text, declared(STREAMS, {}))
+    script: list[Any] = [("push", ("s1", [(2, 2, 0.0, 2)])), ("finish", ()), ("take", ())]
+    eager = Options(evaluation=Evaluation.EAGER)
+    assert assert_agree(plan, script, lambda emit: GeneralExecutor(emit, eager), instants=range(0)) > 0

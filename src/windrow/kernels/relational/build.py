@@ -343,10 +343,12 @@ class Builder:
         return id(plan) in self.telling and not self.by_source
 
     def _is_ahead(self, plan: ops.Join) -> bool:
-        """Whether rows are joined as they come although they begin later."""
+        """Whether rows are joined as they come although they begin later. Bounds are not known so early: they
+        are those of the report."""
         leaves = [_window_of(part) for part in plan.inputs]
+        bounds = any(part.reads_window_bounds for part in plan.inputs)
         eager = self.choice.options.evaluation is Evaluation.EAGER and self.emit.is_periodic
-        plain = not (self.internal or self.restores or self.by_source)
+        plain = not (self.internal or self.restores or self.by_source or bounds)
         return (
             eager
             and plain
