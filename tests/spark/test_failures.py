@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -150,6 +151,58 @@ def test_a_start_that_is_interrupted_leaves_no_process(
     assert java_gateway.Popen is before
     assert started[0].returncode == -signal.SIGKILL
     assert SparkContext._gateway is SparkContext._jvm is (None if is_connected else other)
+
+
+def test_a_session_is_made_beside_something_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "start_session", lambda **how: how)
+    with module.starting(app="a") as session:
+        made: Any = session()
+    assert made["app"] == "a"
+
+
+def test_what_stops_a_start_is_told_to_whoever_calls_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(**_: Any) -> None:
+        raise StateError("no Java", code="no-java")
+
+    monkeypatch.setattr(module, "start_session", refused)
+    with pytest.raises(StateError, match="no Java"), module.starting() as session:
+        session()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_who_fails_before_the_session_is_there_takes_it_along(
+    is_there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A JVM that is starting ends, and none is started after that; a session that is there stays."""
+    started: list[Any] = []
+    is_up, too_late = Event(), Event()
+
+    def starts(jvm: module.Jvm) -> str:
+        with jvm:
+            started.append(java_gateway.Popen(["sleep", "1000"]))
+            is_up.set()
+            if not is_there:
+                started[0].wait()
+                with pytest.raises(WindrowError, match="given up"):
+                    java_gateway.Popen(["sleep", "1000"])
+                too_late.set()
+                raise RuntimeError("the gateway process exited")
+            return "session"
+
+    def fails() -> None:
+        with module.starting() as session:
+            assert is_up.wait(60)
+            if is_there:
+                assert session() == "session"  # type: ignore[comparison-overlap]
+            raise StateError("in use", code="state-in-use")
+
+    monkeypatch.setattr(module, "start_session", starts)
+    with pytest.raises(StateError, match="in use"):
+        fails()
+    assert too_late.is_set() is not is_there
+    assert started[0].poll() == (None if is_there else -signal.SIGKILL)
+    started[0].kill()
+    started[0].wait()
 
 
 def test_a_session_that_was_stopped_is_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -165,12 +165,12 @@ class SparkChoice:
     #: None: as many as the state has, or at first as Spark has cores
     shards: int | None = None
 
-    def start(self) -> SparkSession:
-        """The session."""
-        from windrow.spark.session import start_session
+    def starting(self) -> AbstractContextManager[Callable[[], SparkSession]]:
+        """The session, made while the block loads the engine that calls for it."""
+        from windrow.spark.session import starting
 
         settings = dict(each.split("=", 1) for each in self.conf or ())
-        return start_session(master=self.master, settings=settings, is_brief=self.is_brief)
+        return starting(master=self.master, settings=settings, is_brief=self.is_brief)
 
 
 @dataclass(frozen=True)

@@ -147,11 +147,11 @@ def started(
     try:
         with ExitStack() as open_:
             open_.enter_context(_interrupted_quietly())
-            with Waiting("starting Spark …"):  # and loading the engine, which takes a second or two
-                from windrow.session import Windrow
+            with Waiting("starting Spark …"), spark.starting() as session:
+                from windrow.session import Windrow  # takes as long to load as Java to start
                 from windrow.spark.session import warm
 
-                engine = Windrow(None, state, takeover=takeover, start=spark.start, shards=spark.shards)
+                engine = Windrow(None, state, takeover=takeover, start=session, shards=spark.shards)
                 open_.enter_context(engine)
             signals.take()
             _quiet(engine)

@@ -357,9 +357,10 @@ class ShellSession:
             starting.result()
 
     def _connected(self) -> Windrow:
-        from windrow.session import Windrow
+        with self._spark.starting() as session:
+            from windrow.session import Windrow
 
-        engine = Windrow(None, self._state, start=self._spark.start, shards=self._spark.shards)
+            engine = Windrow(None, self._state, start=session, shards=self._spark.shards)
         try:
             engine.default_sink, engine.beside_sink = self._kept.sink, self._kept.beside
             engine.sql(self._declared.text)

@@ -16,8 +16,6 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from windrow.errors import SourceError, WindrowError
-from windrow.spark.sources.malformed_rows import told
-from windrow.spark.sources.ranges import told_by_task
 
 #: PySpark turns most errors of the JVM into its own, but not those of a job whose rows come as Arrow
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
@@ -121,6 +119,10 @@ def is_gone(error: BaseException) -> bool:
 def translated(error: BaseException, what: str) -> WindrowError:
     """What a failed job means to a user. Of three classes: what rows are at fault for, and what is so about
     their source, is told; all else is `job-failed` or the like, and may pass."""
+    # loaded here: Spark is started by somebody who has no rows yet
+    from windrow.spark.sources.malformed_rows import told
+    from windrow.spark.sources.ranges import told_by_task
+
     text, known = str(error), causes(error)
     # a value that rows are at fault for may say anything
     is_of_rows = any(cause.state.startswith(_DATA_EXCEPTION) for cause in known)

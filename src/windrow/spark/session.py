@@ -10,12 +10,13 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyspark
@@ -67,6 +68,7 @@ def start_session(
     *,
     settings: Mapping[str, str] | None = None,
     is_brief: bool = False,
+    jvm: Jvm | None = None,
 ) -> SparkSession:
     """The Spark session of this process, made if there is none yet; without a master, on this machine.
 
@@ -90,7 +92,7 @@ def start_session(
         builder = builder.config(name, value)
     with (
         _environment(_start_environment(java, workers, is_here=is_here)),
-        _no_orphan(),
+        jvm or Jvm(),
         job_failed("starting Spark"),
     ):
         return builder.getOrCreate()
@@ -202,30 +204,65 @@ def _start_environment(java: JavaHome, workers: str, *, is_here: bool) -> dict[s
     }
 
 
-@contextmanager
-def _no_orphan() -> Iterator[None]:
-    """A start that is interrupted takes its JVM along. Cut off before it has told where it listens, the JVM
-    would neither be found nor find out, and wait for ever.
+class Jvm:
+    """The JVM of a start. It ends with a start that comes to nothing: cut off before it has told where it
+    listens, it would neither be found nor find out, and wait for ever.
     """
-    started: list[subprocess.Popen[bytes]] = []
 
-    def start(*arguments: Any, **how: Any) -> subprocess.Popen[bytes]:
-        started.append(subprocess.Popen(*arguments, **how))
-        return started[-1]
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._is_unwanted = False
 
-    before = vars(java_gateway)["Popen"]
-    vars(java_gateway)["Popen"] = start
+    def __enter__(self) -> Self:
+        self._before = vars(java_gateway)["Popen"]
+        vars(java_gateway)["Popen"] = self._begin
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        vars(java_gateway)["Popen"] = self._before
+        if kind is not None:
+            self.kill()
+            if getattr(SparkContext._gateway, "proc", None) in self._processes:
+                SparkContext._gateway = SparkContext._jvm = None
+
+    def _begin(self, *arguments: Any, **how: Any) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._is_unwanted:
+                raise WindrowError("the start of Spark was given up", code="spark-gone")
+            self._processes.append(subprocess.Popen(*arguments, **how))
+            return self._processes[-1]
+
+    def kill(self) -> None:
+        """It is not wanted any more, nor is another."""
+        with self._lock:
+            self._is_unwanted = True
+            for process in self._processes:
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def starting(**how: Any) -> Iterator[Callable[[], SparkSession]]:
+    """A session that is made as `start_session` does, while the block does something else: it calls for it
+    when it needs it. A block that fails before it is there takes it along."""
+    jvm, session = Jvm(), Future[SparkSession]()
+
+    def make() -> None:
+        try:
+            session.set_result(start_session(**how, jvm=jvm))
+        except BaseException as error:  # noqa: BLE001  whoever calls for the session has it
+            session.set_exception(error)
+
+    thread = threading.Thread(target=make, name="windrow starts Spark", daemon=True)
+    thread.start()
     try:
-        yield
+        yield session.result
     except BaseException:
-        for process in started:
-            process.kill()
-            process.wait()
-        if getattr(SparkContext._gateway, "proc", None) in started:
-            SparkContext._gateway = SparkContext._jvm = None
+        if not session.done():
+            jvm.kill()
+            thread.join()
         raise
-    finally:
-        vars(java_gateway)["Popen"] = before
 
 
 @contextmanager

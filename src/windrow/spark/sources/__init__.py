@@ -1,16 +1,15 @@
 """Where the rows of a stream come from: files, generators, Kafka, frames and tables.
 
-`check_url` needs no Spark; the names that do are loaded when they are first used, so that the generators and
-the checks can be had without it.
+Names are loaded when they are first used: `check_url` needs no Spark, and starting Spark needs no source.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from windrow.spark.sources.check import check_url, is_bounded
 from windrow.spark.sources.source import Bounded, Source
 
 if TYPE_CHECKING:
+    from windrow.spark.sources.check import check_url, is_bounded
     from windrow.spark.sources.data import infer_schema, open_data, open_url
     from windrow.spark.sources.inference import infer_columns
 
@@ -27,6 +26,8 @@ __all__ = [
 
 #: where the names are that are loaded later
 _HOMES = {
+    "check_url": "windrow.spark.sources.check",
+    "is_bounded": "windrow.spark.sources.check",
     "infer_columns": "windrow.spark.sources.inference",
     "infer_schema": "windrow.spark.sources.data",
     "open_data": "windrow.spark.sources.data",
