@@ -21,6 +21,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -45,7 +46,7 @@ from windrow.engine.declarations import (
 )
 from windrow.engine.engine import Engine, WatermarkAdvance, error_of, why_ended
 from windrow.engine.explain import explain_plan
-from windrow.engine.loop import Loop, StandingHere
+from windrow.engine.loop import PASSING, Loop, StandingHere
 from windrow.engine.rescale import check_shards, rescale
 from windrow.engine.show import (
     ArchiveView,
@@ -74,7 +75,7 @@ from windrow.spark.session import local_session, parallelism, prepared
 from windrow.spark.sources import Source, infer_schema, open_data, open_url
 from windrow.spark.sources.generator_source import GeneratorSource
 from windrow.spark.sources.push_source import PushSource
-from windrow.spark.sources.source import Begun
+from windrow.spark.sources.source import Absent, Begun
 from windrow.spark.sources.streaming_frame import StreamingFrame
 from windrow.spark.sources.table_source import CalledContent, GivenContent, TableSource, open_table
 from windrow.spark.sources.tables import rows_to_change
@@ -845,17 +846,30 @@ class Windrow:
         return sorted(set(self._engine.last.queries) - set(self._engine.queries))
 
     def _opened_sources(self) -> dict[str, Source]:
-        for name, stream in self._catalog.streams.items():
-            if name not in self._sources:
-                if stream.source is None:
-                    raise QueryError(
-                        f"stream `{name}` has no source",
-                        code="no-source",
-                        hint=f"declare it with FROM '…', or give its rows: w.stream('{name}', data)",
-                    )
-                with job_failed(f"opening stream `{name}`"):
-                    self._sources[name] = open_url(self.spark, stream)
-        return dict(self._sources)
+        found = {name: self._source_of(name, stream) for name, stream in self._catalog.streams.items()}
+        return {**self._sources, **found}
+
+    def _source_of(self, name: str, stream: Stream) -> Source:
+        """Where the rows of a stream come from; if that does not answer, what opens it once it does."""
+        if name in self._sources:
+            return self._sources[name]
+        if stream.source is None:
+            raise QueryError(
+                f"stream `{name}` has no source",
+                code="no-source",
+                hint=f"declare it with FROM '…', or give its rows: w.stream('{name}', data)",
+            )
+        try:
+            return self._open(stream)
+        except SourceError as error:
+            if error.code not in PASSING:
+                raise
+            return Absent(partial(self._open, stream), error)
+
+    def _open(self, stream: Stream) -> Source:
+        with job_failed(f"opening stream `{stream.name}`"):
+            self._sources[stream.name] = open_url(self.spark, stream)
+        return self._sources[stream.name]
 
     # ------------------------------------------------------------ the end
 

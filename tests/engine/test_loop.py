@@ -20,12 +20,13 @@ from tests.support.life import Life
 from tests.support.oracle import oracle
 from tests.support.patience import wait_until
 
+from windrow import session
 from windrow.engine import loop
 from windrow.engine.loop import Loop
 from windrow.engine.output import dispatch
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.session import Windrow
-from windrow.spark.sources.source import Offsets, Position, Source
+from windrow.spark.sources.source import Absent, Offsets, Position, Source
 
 
 class Script(Source):
@@ -369,6 +370,208 @@ def test_stop_is_heard_while_an_epoch_waits_to_be_made_again(
     w.close()
 
 
+# ------------------------------------------------------------ away when a run begins
+
+AT_BROKERS = f"CREATE STREAM {{}} ({COLUMNS}) {OPTIONS} FROM 'kafka://nowhere:9092/{{}}'"
+NO_ANSWER = SourceError("nobody answers", code="kafka")
+
+
+class Openings:
+    """What is behind the URLs of streams: a source, or why it cannot be opened, by the stream's name."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **behind: Source | WindrowError) -> None:
+        self.behind, self.tries = behind, Counter[str]()
+        monkeypatch.setattr(session, "open_url", self)
+        monkeypatch.setattr(loop, "AWAY", 0.01)
+        monkeypatch.setattr(loop, "PAUSE", 0.001)
+        monkeypatch.setattr(loop, "LONGEST_PAUSE", 0.05)
+
+    def __call__(self, _: Any, stream: Any) -> Source:
+        self.tries[stream.name] += 1
+        found = self.behind[stream.name]
+        if isinstance(found, WindrowError):
+            raise found
+        return found
+
+
+def both(folder: Path) -> Life:
+    """Streams s and r of topics, and the same query over each."""
+    w = Life(folder / "state")
+    for name, query in (("s", "q"), ("r", "other")):
+        w.sql(AT_BROKERS.format(name, name))
+        w.query(query, SUMS.replace("FROM s", f"FROM {name}"))
+    return w
+
+
+def test_a_source_that_is_away_when_a_run_begins_holds_up_itself_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, away = Script(*BATCHES), Script(*BATCHES, is_slow=True)
+    openings = Openings(monkeypatch, s=script, r=NO_ANSWER)
+    with both(tmp_path) as w:
+        w.start()
+        wait_until(lambda: script.taken[-1:] == [len(BATCHES)])
+        wait_until(lambda: openings.tries["r"] > 2)
+        assert w.problems == [NO_ANSWER]
+        assert w.engine.streams["r"].known.accepted == 0
+        openings.behind["r"] = away
+        wait_until(lambda: away.taken[-1:] == [len(BATCHES)])
+        assert not w.problems
+        w.stop()
+        assert openings.tries["s"] == 1
+        before = openings.tries["r"]
+        w.run(once=True, flush=True)  # it stays open
+        assert openings.tries["r"] == before
+        assert w.rows("other") == w.rows("q") == as_rows(oracle(SUMS))
+
+
+def test_pauses_before_a_source_is_opened_again_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    class Ended:
+        is_set = staticmethod(lambda: len(pauses) == 9)
+        wait = staticmethod(pauses.append)
+
+    def opens() -> Source:
+        raise NO_ANSWER
+
+    look = loop.Look("s", Absent(opens, NO_ANSWER), loop.Board(), lambda: 0)
+    look._ended = Ended()  # type: ignore[assignment]
+    look.run()
+    assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0, 30.0]
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+def test_a_crash_while_a_source_is_away_or_after_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_away: bool
+) -> None:
+    """Of three lives the source is away when the second begins; in its middle it answers, or never does."""
+    openings = Openings(monkeypatch, s=Script(*BATCHES[:3]), r=Script(*BATCHES[:3]))
+    heard: dict[str, dict[int, Any]] = {"q": {}, "other": {}}
+
+    def hear(query: str) -> Callable[[Any, int], None]:
+        return lambda table, commit: heard[query].update({commit: rows_of(table)})
+
+    def live() -> Life:
+        w = Life(tmp_path / "state")
+        for name, query in (("s", "q"), ("r", "other")):
+            w.sql(AT_BROKERS.format(name, name))
+            w.query(query, SUMS.replace("FROM s", f"FROM {name}"), sink=hear(query))
+        return w
+
+    with live() as w:
+        w.run(once=True)
+    script, away = Script(*BATCHES[:5]), Script(*BATCHES[:5], is_slow=True)
+    openings.behind = {"s": script, "r": NO_ANSWER}
+    w = live()
+    w.start()
+    wait_until(lambda: script.taken[-1:] == [5])
+    if not is_away:
+        openings.behind["r"] = away
+        wait_until(lambda: away.taken[-1:] == [5])
+    w.stop()
+    w.vanish()
+    openings.behind = {"s": Script(*BATCHES), "r": Script(*BATCHES)}
+    with live() as w:
+        w.run(once=True, flush=True)
+    for commits in heard.values():
+        assert Counter(row for rows in commits.values() for row in rows) == oracle(SUMS)
+
+
+def test_a_run_that_ends_asks_a_source_a_few_times_before_it_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openings = Openings(monkeypatch, s=Script(*BATCHES), r=NO_ANSWER)
+    with both(tmp_path) as w:
+        with pytest.raises(SourceError, match="nobody answers"):
+            w.run(once=True, flush=True)
+        assert openings.tries["r"] == loop.ASKED_ONCE
+        assert not w.engine.streams["s"].known.sealed
+        openings.behind["r"] = NO_ANSWER
+        left = [2]
+
+        def open_url(spark: Any, stream: Any) -> Source:
+            left[0] -= stream.name == "r"
+            return Script(*BATCHES) if not left[0] else openings(spark, stream)
+
+        monkeypatch.setattr(session, "open_url", open_url)
+        w.run(once=True, flush=True)
+        assert w.rows("other") == w.rows("q") == as_rows(oracle(SUMS))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SourceError("there is no topic", code="no-topic"),
+        SourceError("no such property", code="bad-option"),
+        SourceError("there is no directory", code="no-files"),
+    ],
+)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_what_will_not_pass_ends_the_run_also_after_a_source_was_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: WindrowError, is_late: bool
+) -> None:
+    openings = Openings(monkeypatch, s=Script(*BATCHES), r=NO_ANSWER if is_late else error)
+    w = both(tmp_path)
+    if is_late:
+        w.start()
+        wait_until(lambda: bool(w.problems))
+        openings.behind["r"] = error
+        with pytest.raises(SourceError) as told:
+            w.wait(60)
+    else:
+        with pytest.raises(SourceError) as told:
+            w.start()
+    assert told.value is error
+    w.close()
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_a_source_that_was_away_is_refused_if_it_is_another_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool
+) -> None:
+    openings = Openings(monkeypatch, s=Script(*BATCHES[:3]), r=Script(*BATCHES[:3]))
+    with both(tmp_path) as w:
+        w.run(once=True)
+    other, left = Script(*BATCHES), [2]
+    other.fingerprint = "another script"
+
+    def open_url(spark: Any, stream: Any) -> Source:
+        left[0] -= stream.name == "r"
+        return other if not left[0] else openings(spark, stream)
+
+    openings.behind = {"s": Script(*BATCHES), "r": NO_ANSWER}
+    monkeypatch.setattr(session, "open_url", open_url)
+    w = both(tmp_path)
+    with pytest.raises(StateError, match="stream `r` comes from another source than before") as told:  # noqa: PT012
+        if once:
+            w.run(once=True)
+        else:
+            w.start()
+            w.wait(60)
+    assert told.value.code == "source-changed"
+    assert other.taken == []
+    w.close()
+
+
+def test_a_bounded_source_that_goes_away_before_it_is_read_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And only then the run is over, and what the other had is answered to its end."""
+
+    class Whole(Script):
+        is_bounded = True
+
+    openings = Openings(monkeypatch)
+    whole = Whole(*BATCHES, per=len(BATCHES), is_slow=True)
+    whole.trouble = [NO_ANSWER] * (loop.ASKED_ONCE + 5)
+    openings.behind = {"s": Whole(*BATCHES, per=len(BATCHES)), "r": whole}
+    with both(tmp_path) as w:
+        w.run(flush=True)
+        assert whole.taken == [len(BATCHES)]
+        assert w.rows("other") == w.rows("q") == as_rows(oracle(SUMS, [sum(BATCHES, ())]))
+
+
 # ------------------------------------------------------------ idle
 
 PER = f"CREATE STREAM s ({COLUMNS}) WATTR t ORDERED PER k IDLE 30 SECONDS"
@@ -481,6 +684,36 @@ def test_a_source_that_was_away_was_not_idle(tmp_path: Path) -> None:
         run.script.trouble.clear()
         wait_until(lambda: not run.w.problems)
         run.check()
+
+
+def test_a_source_that_was_away_when_a_run_began_was_not_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that it has are no late rows, however long nobody could read them."""
+    script = Script([(1, 1, 0), (2, 1, 0)], [(1, 1, 400)], is_slow=True)
+    openings = Openings(monkeypatch, s=script)
+
+    def life() -> Life:
+        w = Life(tmp_path / "state")
+        w.sql(f"{PER} FROM 'kafka://nowhere:9092/s'")
+        w.query("q", SUMS)
+        return w
+
+    with life() as w:
+        w.run(once=True)
+    openings.behind["s"] = NO_ANSWER
+    with life() as w:
+        w.start()
+        wait_until(lambda: w.problems == [NO_ANSWER])
+        w.time += 10 * MINUTE
+        assert w._loop is not None
+        wait_until(lambda: w._loop._watched._missed["s"] >= 10 * MINUTE)
+        script.batches.append([(2, 1, 5)])
+        openings.behind["s"] = script
+        wait_until(lambda: script.taken[-1] == 3)
+        w.stop()
+        assert w.engine.streams["s"].late == 0
+        assert w.engine.streams["s"].known.progress.progress == 5
 
 
 @pytest.mark.usefixtures("quick_ticks")

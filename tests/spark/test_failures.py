@@ -24,7 +24,7 @@ from windrow.engine.loop import PASSING
 from windrow.errors import StateError, WindrowError
 from windrow.spark import failures
 from windrow.spark import session as module
-from windrow.spark.failures import Cause, job_failed, translated
+from windrow.spark.failures import Cause, is_away, job_failed, translated
 from windrow.spark.java import JavaHome
 
 #: how long anything may take on a busy machine
@@ -104,6 +104,24 @@ def test_a_store_that_does_not_answer_is_no_fault_of_the_file(
     found = [Cause("org.apache.spark.SparkException", "FAILED_READ_FILE.NO_HINT", "KD001"), Cause(innermost)]
     monkeypatch.setattr(failures, "causes", lambda _: found)
     assert translated(RuntimeError("while reading file s3a://b/1.parquet."), "reading").code == code
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        (["java.lang.IllegalArgumentException", "java.net.UnknownHostException"], True),
+        (["org.apache.hadoop.fs.s3a.AWSClientIOException", "software.amazon.awssdk.core.Any"], True),
+        (["java.nio.file.AccessDeniedException", "software.amazon.awssdk.services.s3.S3Exception"], False),
+        (["java.lang.RuntimeException", "java.lang.ClassNotFoundException"], False),
+        (["org.apache.hadoop.fs.UnsupportedFileSystemException"], False),
+        (["org.apache.spark.sql.AnalysisException"], False),
+    ],
+)
+def test_a_store_that_answers_is_not_away(
+    monkeypatch: pytest.MonkeyPatch, kinds: list[str], expected: bool
+) -> None:
+    monkeypatch.setattr(failures, "causes", lambda _: [Cause(kind) for kind in kinds])
+    assert is_away(RuntimeError()) is expected
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@
                           for a reason that passes
     wait                  for something new, the trigger, or the next look at the clock
 
-Nothing is read ahead of a commit. A source that is away holds up itself and not the others.
+Nothing is read ahead of a commit. A source that is away holds up itself and not the others, also when a run
+begins: it is opened, and known again or refused, when it answers.
 
 Ctrl-C while an engine runs in this thread: the epoch under way is finished, then everything stops.
 
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Self
 from windrow.engine.engine import Arrival, Engine, SourceChanged, WatermarkAdvance, sealed
 from windrow.engine.engine import Event as Told
 from windrow.errors import DataError, SourceError, StateError, WindrowError
-from windrow.spark.sources.source import Begun, Offsets, Unsettled
+from windrow.spark.sources.source import Absent, Begun, Offsets, Unsettled
 from windrow.state.crash import crash_point
 from windrow.state.manifest import SourceState
 from windrow.state.names import file_name
@@ -100,7 +101,8 @@ class Loop:
     """One run of the engine over its sources."""
 
     engine: Engine
-    sources: Mapping[str, Source]
+    #: of one that is away there is what opens it
+    sources: dict[str, Source]
     checkpoints: Path
     trigger: str = "0 seconds"
     #: seconds between the beginnings of two epochs
@@ -116,7 +118,7 @@ class Loop:
     def __post_init__(self) -> None:
         self.board = Board()
         self.stopping = Event()
-        self._looks: list[Look] = []
+        self._looks: dict[str, Look] = {}
         #: for a run that takes what is there: how far that was for each source when it began
         self._targets: dict[str, Any] = {}
         #: for sources of which workers have died, the end of the range that has the row in it
@@ -139,8 +141,9 @@ class Loop:
 
     def run(self) -> None:
         """Run until the inputs end, `stop` is called or something fails."""
-        for name in self.sources:
-            self._check(name)
+        for name, source in self.sources.items():
+            if not isinstance(source, Absent):
+                self._check(name)
         try:
             self.engine.delivering.begin(self.wake)
             self.engine.deliver()
@@ -174,22 +177,53 @@ class Loop:
 
     def _begin(self) -> None:
         """Every source learns where it is; slow ones are looked at from now on."""
-        for name, source in self.sources.items():
-            record = self.engine.streams[name]
-            if source.is_bounded and record.known.sealed:
-                continue
-            folder = self.checkpoints / file_name(name)
-            keys = self.engine.keys_of(name)
-            how = self.wake, self.once, folder, self.trigger
-            source.begin(Begun(name, record.read.offsets, keys, *how))
-            if self.once or source.is_bounded:
-                self._targets[name] = self._asked(name, source)
-            elif source.is_slow:
-                self._looks.append(Look(name, source, self.board, lambda: self.engine.now()))
-        for look in self._looks:
-            look.start()
+        for name in list(self.sources):
+            self._begin_with(name)
 
-    def _asked(self, name: str, source: Source) -> Any:
+    def _begin_with(self, name: str) -> None:
+        source, record = self.sources[name], self.engine.streams[name]
+        if source.is_bounded and record.known.sealed:
+            return
+        folder = self.checkpoints / file_name(name)
+        keys = self.engine.keys_of(name)
+        how = self.wake, self.once, folder, self.trigger
+        source.begin(Begun(name, record.read.offsets, keys, *how))
+        if self.once or source.is_bounded:
+            self._aim(name)
+        elif source.is_slow:
+            self._look_at(name)
+
+    def _look_at(self, name: str) -> None:
+        look = Look(name, self.sources[name], self.board, lambda: self.engine.now())
+        self._looks[name] = look
+        look.start()
+
+    def _aim(self, name: str) -> None:
+        """Find out how far to go with a source. One that does not answer is waited for, if the run does."""
+        source = self.sources[name]
+        try:
+            found = self._asked(source)
+        except SourceError as error:
+            if self.once or error.code not in PASSING:
+                raise
+            self.sources[name] = Absent(lambda: _answering(source), error)
+            self._look_at(name)
+            return
+        if isinstance(source, Absent):
+            self._take_up(name, found)
+        else:
+            self._targets[name] = found
+
+    def _take_up(self, name: str, source: Source) -> None:
+        """A source that was away answers, and is read from now on."""
+        if name in self._looks:
+            self._looks.pop(name).stop()
+        self.board.forget(name)
+        self.sources[name] = source
+        self._check(name)
+        self._begin_with(name)
+
+    def _asked(self, source: Source) -> Any:
         """How far a run that ends goes with a source; one that is away is asked a few times."""
         for attempt in range(ASKED_ONCE):
             try:
@@ -201,7 +235,7 @@ class Loop:
         return None
 
     def _end(self) -> None:
-        for look in self._looks:
+        for look in self._looks.values():
             look.stop()
         for source in self.sources.values():
             source.end()
@@ -231,6 +265,9 @@ class Loop:
         latest, self._told[name] = self._latest(name, source)
         if latest is None:
             return None
+        if isinstance(source, Absent):
+            self._take_up(name, latest)
+            return self._new(name)
         try:
             end = source.upto(record.read.offsets, latest)
         except Unsettled:
@@ -376,7 +413,8 @@ class Loop:
             self.board.forget(name)
             self._suspects.pop(name, None)
             if name in self._targets:
-                self._targets[name] = self._asked(name, self.sources[name])
+                del self._targets[name]
+                self._aim(name)
         return [each for each in taken if each.stream not in streams]
 
     def _wait(self, *, at_once: bool) -> None:
@@ -412,6 +450,12 @@ class Loop:
         if names:
             self.engine.epoch(seals=names)
             self.watch()
+
+
+def _answering(source: Source) -> Source:
+    """The source, which has answered."""
+    source.whole()
+    return source
 
 
 @contextmanager

@@ -46,7 +46,11 @@ _OF_ROWS = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "MALFORMED_CSV_RE
 _DATA_EXCEPTION = "22"
 #: what stands between here and there has failed, while a file was read: it is not the file's fault
 _ON_THE_WAY = re.compile(
-    r"java\.net\.|javax\.net\.|java\.io\.(IO|InterruptedIO)Exception$|.*Timeout|.*amazonaws|.*azure"
+    r"java\.net\.|javax\.net\.|java\.io\.(IO|InterruptedIO)Exception$|.*Timeout|.*amazonaws|.*amazon\.awssdk|.*azure"
+)
+#: it has answered, and said no: that stays so until somebody changes it
+_REFUSED = re.compile(
+    r".*\.(AccessDenied|AccessControl|UnknownStore|NoAuthWithAWS|UnsupportedFileSystem|ClassNotFound)Exception$"
 )
 #: a process that a task talks to is gone
 _HUNG_UP = ("java.io.EOFException", "java.net.SocketException")
@@ -114,6 +118,12 @@ def _is_of_py4j(error: BaseException) -> bool:
 def is_gone(error: BaseException) -> bool:
     """Whether files are not there any more."""
     return any(cause.is_one_of(_GONE) for cause in causes(error))
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether a store does not answer, so that it may answer later."""
+    kinds = [cause.kind for cause in causes(error)]
+    return any(map(_ON_THE_WAY.match, kinds)) and not any(map(_REFUSED.match, kinds))
 
 
 def translated(error: BaseException, what: str) -> WindrowError:

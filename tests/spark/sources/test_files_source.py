@@ -6,18 +6,19 @@ import gzip
 import os
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.spark.sources.conftest import all_rows
 
+from windrow.engine.loop import PASSING
 from windrow.errors import DataError, QueryError, SourceError
 from windrow.execution.bundle import Few
 from windrow.language.compile import declare_stream
 from windrow.spark.failures import job_failed
-from windrow.spark.sources import open_url
+from windrow.spark.sources import listing, open_url
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +39,32 @@ def write_parquet(path: Path, items: list[int]) -> None:
         "ts": pa.array([datetime(2026, 1, 1)] * len(items), pa.timestamp("us")),
     }
     pq.write_table(pa.table(table), path)
+
+
+def test_a_store_that_does_not_answer_may_answer_later(spark: SparkSession, declare: Declare) -> None:
+    """That there is no such store is a fact."""
+    known: Any = spark.sparkContext._jsc
+    known.hadoopConfiguration().set("ipc.client.connect.max.retries", "0")
+    for place, passes in (("hdfs://127.0.0.1:1/in/*.csv", True), ("nowhere://in/*.csv", False)):
+        with pytest.raises(SourceError) as told:
+            open_url(spark, declare(COLUMNS, f"files://{place}"))
+        assert (told.value.code in PASSING) is passes
+
+
+def test_a_folder_that_may_not_be_read_is_a_fact(
+    declare: Declare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a file system that is broken may be mended."""
+    spark: Any = None
+    for error, passes in ((PermissionError(13, "Permission denied"), False), (OSError(5, "I/O error"), True)):
+
+        def fail(*_: Any, error: OSError = error) -> Any:
+            raise error
+
+        monkeypatch.setattr(listing, "list_files", fail)
+        with pytest.raises(SourceError, match="cannot be listed") as told:
+            open_url(spark, declare(COLUMNS, f"files://{tmp_path}/*.csv"))
+        assert (told.value.code in PASSING) is passes
 
 
 def test_parquet_in_micro_batches(

@@ -227,6 +227,15 @@ def test_a_broker_that_is_down_is_not_waited_for_long() -> None:
     assert time.monotonic() - began < 60
 
 
+def test_brokers_that_are_away_when_a_topic_is_opened_may_answer_later(declare: Declare, server: str) -> None:
+    """That they answer and have no such topic is a fact."""
+    spark: Any = None
+    for url, passes in (("127.0.0.1:1/plain?timeout=0.5", True), (f"{server}/nowhere", False)):
+        with pytest.raises(SourceError) as told:
+            open_url(spark, declare(COLUMNS, f"kafka://{url}"))
+        assert (told.value.code in PASSING) is passes
+
+
 def test_an_unknown_setting_is_refused(server: str) -> None:
     with pytest.raises(SourceError, match=r'No such configuration property: "bogus" .*begin with `kafka\.`'):
         Topic(KafkaUrl(server, "plain", client={"bogus": "1"}))

@@ -34,7 +34,7 @@ from windrow.errors import SourceError, nearest
 from windrow.execution.bundle import Few
 from windrow.execution.malformed_rows import MALFORMED
 from windrow.kernels.columnar.columns import rows_schema
-from windrow.spark.failures import SPARK_ERRORS, reason
+from windrow.spark.failures import SPARK_ERRORS, is_away, reason
 from windrow.spark.sources.fit import (
     Fitting,
     check_order_names,
@@ -596,6 +596,8 @@ def _keys_of(line: bytes) -> list[str]:
 
 def _unreadable(wanted: FilesUrl, error: BaseException) -> SourceError:
     text = reason(error)
+    if not is_local(wanted.place) and is_away(error):
+        return SourceError(f"`{wanted.place}` cannot be read: {text}", code="source-away")
     hint = "check that the files are what `format` says"
     if "NANOS" in text:
         hint = (

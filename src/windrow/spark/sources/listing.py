@@ -19,7 +19,7 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 from windrow.errors import SourceError
-from windrow.spark.failures import SPARK_ERRORS, is_gone, reason
+from windrow.spark.failures import SPARK_ERRORS, is_away, is_gone, reason
 from windrow.state.manifest import SourceFile
 
 _WILDCARD = re.compile(r"[*?\[{\\]")
@@ -251,7 +251,16 @@ def opened_listing(spark: SparkSession, place: str, *, may_be_empty: bool) -> li
         else:
             files = list_files(spark, place)
     except SPARK_ERRORS as error:
-        raise SourceError(f"`{place}` cannot be read: {reason(error)}", hint="check the path") from None
+        code = "source-away" if is_away(error) else None
+        raise SourceError(
+            f"`{place}` cannot be read: {reason(error)}", code=code, hint="check the path"
+        ) from None
+    except PermissionError as error:
+        raise SourceError(
+            f"`{place}` cannot be listed: {error.strerror}",
+            code="permission-denied",
+            hint="let the user who runs the engine read it",
+        ) from None
     except OSError as error:
         raise unlisted(place, error) from None
     if not files and not may_be_empty:

@@ -138,6 +138,27 @@ class Begun:
     trigger: str = "0 seconds"
 
 
+class Absent(Source):
+    """A source that did not answer when it was to be opened. How far it could be read is the source itself,
+    once it answers: before that there are no rows, and nobody can tell how it is."""
+
+    is_slow = True
+    fingerprint = ""
+
+    def __init__(self, opens: Callable[[], Source], error: Exception) -> None:
+        self._opens = opens
+        self._opened: Source | None = None
+        self._error: Exception | None = error
+
+    def latest(self) -> Source:
+        """The source, opened; the first answer is known."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        self._opened = self._opened or self._opens()
+        return self._opened
+
+
 @dataclass
 class Bounded(Source):
     """Rows that are all there: a frame or a table, read in one epoch."""
