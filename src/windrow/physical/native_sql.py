@@ -38,7 +38,7 @@ from windrow.windows.progress import NoPolicy, Ordered, Slack
 
 BEGIN, COUNT, GREATEST = "__begin", "__rows", "__greatest"
 #: what stands beside the columns of a stream, under names that none of them can have
-MOMENT, IS_SHED, _PANE = (f"`{RESERVED}{word}`" for word in ("t", "shed", "pane"))
+MOMENT, IS_SHED, PANE_OF_ROW = (f"`{RESERVED}{word}`" for word in ("t", "shed", "pane"))
 #: stand for the panes of rows that no query needs, and of those that are none
 SHED, NO_ROW = -(2**63) + 1, -(2**63) + 2
 #: more grids than these are replaced by their common divisor
@@ -421,30 +421,28 @@ def promised_sql(progress: Instant) -> str:
     return f"element_at(array({promised}L, 0L), IF({MOMENT} IS NULL, 2, 1))"
 
 
-def aggregation_sql(
-    feed: Feed, view: str, moment: str, promised: str, shed: str = "", malformed: str = ""
-) -> str:
-    """The aggregation of a feed over a view of the new rows. Rows before the promise are in no pane; those
-    for which the condition `shed` holds are only counted, all together: it is looked at once for each row,
-    before anything else is computed from it. So are rows that are none, where the column `malformed` has
-    something."""
-    rows = f"(SELECT *, {moment} AS {MOMENT} FROM {view})"
-    if shed:
-        rows = f"(SELECT *, {shed} AS {IS_SHED} FROM {rows})"
-    pane = f"CASE WHEN {IS_SHED} THEN {SHED}L ELSE {feed.begin} END" if shed else feed.begin
-    malformed = f"`{malformed}`" if malformed else ""
-    no_row = f"WHEN {malformed} IS NOT NULL THEN {NO_ROW}L " if malformed else ""
-    begin = f"CASE {no_row}WHEN {MOMENT} >= {promised} THEN {pane} END"
-    counted = " OR ".join(([IS_SHED] if shed else []) + ([f"{malformed} IS NOT NULL"] if malformed else []))
-    inner = {
-        f"`{RESERVED}key{place}`": f"CASE WHEN {counted} THEN NULL ELSE {text} END" if counted else text
-        for place, text in enumerate(feed.key_texts)
-    }
-    keys = "".join(f", {text} AS {name}" for name, text in inner.items())
-    outer = "".join(f", {name} AS k{place}" for place, name in enumerate(inner))
-    states = "".join(f", {text} AS {column}" for column, text in feed.aggregations.items())
-    return (
-        f"SELECT {_PANE} AS {BEGIN}{outer}, count(1) AS {COUNT}, max({MOMENT}) AS {GREATEST}{states}"
-        f" FROM (SELECT *, {begin} AS {_PANE}{keys} FROM {rows})"
-        f" GROUP BY {_PANE}{''.join(f', {name}' for name in inner)}"
-    )
+@dataclass(frozen=True)
+class Aggregation:
+    """What Spark computes for a feed, whatever the batch: columns and their texts."""
+
+    moment: str
+    keys: tuple[tuple[str, str], ...]
+    states: tuple[tuple[str, str], ...]
+
+
+def aggregation(feed: Feed, moment: str, *, sheds: bool = False, malformed: str = "") -> Aggregation:
+    """The aggregation of a feed. Rows that are shed, and those that are none, where the column `malformed`
+    has something, are only counted, all together: nothing is computed from them."""
+    counted = " OR ".join([IS_SHED] * sheds + [f"`{malformed}` IS NOT NULL"] * bool(malformed))
+    keys = [f"CASE WHEN {counted} THEN NULL ELSE {text} END" if counted else text for text in feed.key_texts]
+    states = {COUNT: "count(1)", GREATEST: f"max({MOMENT})", **feed.aggregations}
+    named = tuple((f"{RESERVED}key{place}", text) for place, text in enumerate(keys))
+    return Aggregation(moment, named, tuple(states.items()))
+
+
+def pane_sql(feed: Feed, promised: str, *, sheds: bool = False, malformed: str = "") -> str:
+    """The pane of a row. Rows before the promise are in no pane; those that are shed, and those that are
+    none, are together in one."""
+    pane = f"CASE WHEN {IS_SHED} THEN {SHED}L ELSE {feed.begin} END" if sheds else feed.begin
+    no_row = f"WHEN `{malformed}` IS NOT NULL THEN {NO_ROW}L " if malformed else ""
+    return f"CASE {no_row}WHEN {MOMENT} >= {promised} THEN {pane} END"

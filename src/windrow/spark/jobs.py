@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from secrets import token_hex
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark import TaskContext
+from pyspark import SparkContext, TaskContext
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.errors import QueryError, SourceError
@@ -34,11 +35,16 @@ from windrow.execution.local import (
 from windrow.execution.malformed_rows import MALFORMED
 from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
 from windrow.physical.native_sql import (
+    BEGIN,
+    IS_SHED,
     MOMENT,
     MOST_FEEDS,
-    aggregation_sql,
+    PANE_OF_ROW,
+    Aggregation,
+    aggregation,
     feeds_of,
     moment_sql,
+    pane_sql,
     promised_sql,
     quoted,
     together,
@@ -47,7 +53,7 @@ from windrow.spark.failures import job_failed
 from windrow.spark.sources.fit import Fitting
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from windrow.execution.close import CloseTask
     from windrow.execution.delta_file import WriteTarget
@@ -237,29 +243,55 @@ def _no_order(stream: str) -> QueryError:
 
 
 def _aggregated(batch: Arrived, feed: Feed) -> DataFrame:
-    """The native aggregation of a feed.
+    """The native aggregation of a feed. Late rows are in no pane."""
+    sheds, malformed = bool(batch.shed), MALFORMED if batch.hands_on else ""
+    what = aggregation(feed, moment_sql(batch.stream), sheds=sheds, malformed=malformed)
+    promised = promised_sql(batch.known.progress.progress)
+    pane = pane_sql(feed, promised, sheds=sheds, malformed=malformed)
+    return _prepared(what, SparkContext._jvm).of(batch.frame, pane, shed_sql(batch.shed, MOMENT))
 
-    Late rows are in no pane. One statement is one call of the JVM: built column by column, the same plan
-    took 40.
-    """
-    known = promised_sql(batch.known.progress.progress)
-    # A session may be used by several engines at once: the name is nobody else's, and gone when it is read.
-    session, view = batch.frame.sparkSession, f"windrow_{feed.name}_{token_hex(8)}"
-    batch.frame.createTempView(view)
-    try:
-        panes: DataFrame = session.sql(
-            aggregation_sql(
-                feed,
-                view,
-                moment_sql(batch.stream),
-                known,
-                shed_sql(batch.shed, MOMENT),
-                MALFORMED if batch.hands_on else "",
-            )
+
+class _Prepared:
+    """An aggregation as columns that are made once for all batches: each is some calls of the JVM, and each
+    batch only four."""
+
+    def __init__(self, what: Aggregation) -> None:
+        self._what = what
+        self._made: Any = None
+
+    def of(self, frame: DataFrame, pane: str, shed: str) -> DataFrame:
+        """The panes of a frame."""
+        known: Any = frame
+        if self._made is None:
+            self._made = self._columns(known)
+        moments, keys, groups, first, rest = self._made
+        rows = known._jdf.select(moments)
+        if shed:  # it is looked at once for each row, before anything else is computed from it
+            rows = rows.select(known._jcols("*", _named(IS_SHED, shed)))
+        rows = rows.select(known._jcols("*", _named(PANE_OF_ROW, pane), *keys))
+        return DataFrame(rows.groupBy(groups).agg(first, rest), frame.sparkSession)
+
+    def _columns(self, frame: Any) -> Any:
+        what = self._what
+        groups = [_named(f"k{place}", f"`{name}`") for place, (name, _) in enumerate(what.keys)]
+        first, *rest = (_named(name, text)._jc for name, text in what.states)
+        return (
+            frame._jcols("*", _named(MOMENT, what.moment)),
+            [_named(name, text) for name, text in what.keys],
+            frame._jcols(_named(BEGIN, PANE_OF_ROW), *groups),
+            first,
+            frame._jseq(rest),
         )
-    finally:
-        session.catalog.dropTempView(view)
-    return panes
+
+
+@lru_cache(maxsize=64)
+def _prepared(what: Aggregation, jvm: object) -> _Prepared:
+    """For one JVM: what was made in another is nothing here."""
+    return _Prepared(what)
+
+
+def _named(name: str, text: str) -> Any:
+    return F.expr(text).alias(name.strip("`"))
 
 
 @contextmanager
