@@ -215,6 +215,43 @@ def test_a_row_that_workers_die_of_is_found_and_named(
         assert all(other.taken == [len(BATCHES)] for other in others)
 
 
+@pytest.mark.parametrize("deadly", [0, 5, 41, 99])
+@pytest.mark.parametrize("is_bounded", [False, True])
+def test_a_row_of_a_piece_is_found_and_nothing_is_committed_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deadly: int, is_bounded: bool
+) -> None:
+    monkeypatch.setattr(loop, "PAUSE", 0.001)
+    script = Script([(1, 666 if number == deadly else number, number) for number in range(100)])
+    script.is_bounded = is_bounded
+    with made(tmp_path, script) as w:
+        tries = dying(w, lambda rows: 666 in rows["v"].to_pylist())
+        before, files = w.engine.last, sorted((tmp_path / "state").rglob("*"))
+        with pytest.raises(DataError, match=f"workers die of batch 0 of stream `s` at row {deadly + 1}: a"):
+            w.run(once=True)
+        assert len(tries) <= loop.DEATHS + 8
+        assert (w.engine.last, script.taken) == (before, [])
+        assert sorted((tmp_path / "state").rglob("*")) == files
+        script.batches[0][deadly] = (1, deadly, deadly)
+        w.run(once=True, flush=True)
+        assert w.rows("q") == as_rows(oracle(SUMS, [[(1, number, number) for number in range(100)]]))
+
+
+def test_of_a_piece_that_is_too_much_no_row_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its rows is taken by itself; nor is one of a job that fails in another way."""
+    monkeypatch.setattr(loop, "PAUSE", 0.001)
+    with made(tmp_path, Script([(1, number, number) for number in range(100)])) as w:
+        dying(w, lambda rows: len(rows) > 7)
+        with pytest.raises(DataError, match="workers die of batch 0 of stream `s`: a worker has died"):
+            w.run(once=True)
+
+        def fail(batches: Any, *_: Any) -> Any:
+            raise WindrowError("no", code="worker-died" if len(batches[0].frame) > 50 else "job-failed")
+
+        w.engine.jobs.ingest = fail
+        with pytest.raises(DataError, match="workers die of batch 0 of stream `s`: no"):
+            w.run(once=True)
+
+
 def test_rows_that_are_too_many_for_workers_are_read_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,8 @@ def test_an_aggregate_that_exits_ends_its_own_query_only(
 def test_a_row_that_kills_workers_is_found_by_its_file(
     tmp_path: Path, spark: SparkSession, own_names: None
 ) -> None:
-    """Whatever it is that they die of: of eight files that come at once, the one is named."""
+    """Whatever it is that they die of: of eight files that come at once, the one is named, and the line in it
+    that the row is."""
 
     here = os.getpid()
 
@@ -115,7 +116,9 @@ def test_a_row_that_kills_workers_is_found_by_its_file(
     (tmp_path / "in").mkdir()
     for number in range(8):
         row = {"k": 1, "v": 666 if number == 5 else number, "t": 10 * number}
-        (tmp_path / "in" / f"{number}.json").write_text(json.dumps(row) + "\n")
+        before = [{"k": 1, "v": 1, "t": 0}] * (5 if number == 5 else 0)
+        lines = "\n\n".join(map(json.dumps, [*before, row, *before]))
+        (tmp_path / "in" / f"{number}.json").write_text(lines + "\n")
         os.utime(tmp_path / "in" / f"{number}.json", (1_700_000_000 + number,) * 2)
 
     def run() -> list[Any]:
@@ -125,7 +128,9 @@ def test_a_row_that_kills_workers_is_found_by_its_file(
             w.run(once=True, flush=True)
             return rows_of(w.queries["q"].results())
 
-    with pytest.raises(DataError, match=r"workers die of file .*/in/5\.json of stream `s`") as told:
+    with pytest.raises(
+        DataError, match=r"workers die of file .*/in/5\.json of stream `s` at line 11: "
+    ) as told:
         run()
     assert told.value.code == "poison-row"
     (tmp_path / "in" / "5.json").unlink()

@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Condition, Event, Thread
 from types import FrameType
@@ -30,6 +30,8 @@ from typing import TYPE_CHECKING, Any, Self
 from windrow.engine.engine import Arrival, Engine, SourceChanged, WatermarkAdvance, sealed
 from windrow.engine.engine import Event as Told
 from windrow.errors import DataError, SourceError, StateError, WindrowError
+from windrow.spark.failures import job_failed
+from windrow.spark.frames import row_count, rows_between
 from windrow.spark.sources.source import Absent, Begun, Offsets, Unsettled
 from windrow.state.crash import crash_point
 from windrow.state.manifest import SourceState
@@ -392,13 +394,44 @@ class Loop:
         start = self.engine.streams[name].read.offsets
         half = source.half(start, end)
         if half is None:
+            row = self._deadly_row(taken[0])
+            where = f"{source.piece(start, end)} of stream `{name}`{f' at {row}' if row else ''}"
             raise DataError(
-                f"workers die of {source.piece(start, end)} of stream `{name}`: {error.message}",
+                f"workers die of {where}: {error.message}",
                 code="poison-row",
                 hint="take it out of the source, or mend the function that the queries call for it",
             )
         self._suspects[name] = end
         return [Taken(name, source, half)]
+
+    def _deadly_row(self, taken: Taken) -> str | None:
+        """The row of a range in one piece that workers die of; None if it has no other, or if there is no
+        such row. Halves of what is left are taken in, and no commit holds them."""
+        try:
+            with job_failed("looking for the row"):
+                first, last = 0, row_count(self._arrival(taken).frame)
+            if last < 2:
+                return None
+            while last - first > 1 and not self.stopping.is_set():
+                middle = (first + last) // 2
+                first, last = (first, middle) if self._is_deadly(taken, first, middle) else (middle, last)
+            is_found = last - first == 1 and self._is_deadly(taken, first, last)
+            return taken.source.row(taken.end, first) if is_found else None
+        except WindrowError:
+            return None  # it only adds to a message, which must not get lost for it
+
+    def _is_deadly(self, taken: Taken, first: int, last: int) -> bool:
+        """Whether workers die of some rows of a range: an epoch with these, as far as its commit."""
+        whole = self._arrival(taken)
+        part = replace(whole, frame=rows_between(whole.frame, first, last), is_unchanged=lambda: False)
+        try:
+            self.engine.epoch([part], list(self.promises), [taken.stream] * taken.source.is_bounded)
+        except SourceChanged:
+            return False
+        except WindrowError as error:
+            if error.code != "worker-died":
+                raise
+        return True
 
     def _is_settled(self, taken: Taken, error: WindrowError) -> bool:
         """Whether a source has what it had: a file that is being written is no file with a fault."""

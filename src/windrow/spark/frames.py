@@ -12,19 +12,47 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from secrets import token_hex
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.algebra.catalog import Stream
+from windrow.execution.bundle import Few
 from windrow.physical.native_sql import moment_sql, quoted
 from windrow.spark.failures import job_failed
 from windrow.state.names import RESERVED
 
-__all__ = ["DataFrame", "KeptRange", "SparkSession", "Staging", "StreamingQuery", "own_jobs"]
+__all__ = [
+    "DataFrame",
+    "KeptRange",
+    "SparkSession",
+    "Staging",
+    "StreamingQuery",
+    "own_jobs",
+    "row_count",
+    "rows_between",
+]
 
 _FILE, _MOMENT, _RANK = (f"{RESERVED}{word}" for word in ("file", "moment", "rank"))
+
+
+def row_count(rows: DataFrame | Few | pa.Table) -> int:
+    """How many rows a source has given."""
+    if isinstance(rows, pa.Table):
+        return rows.num_rows
+    return (rows.frame() if isinstance(rows, Few) else rows).count()
+
+
+def rows_between(rows: DataFrame | Few | pa.Table, first: int, last: int) -> DataFrame | pa.Table:
+    """The rows of a source from one number up to, not including, another: in the order in which one task
+    reads them, which is that of a file."""
+    if isinstance(rows, pa.Table):
+        return rows.slice(first, last - first)
+    numbered = (rows.frame() if isinstance(rows, Few) else rows).coalesce(1)
+    numbered = numbered.withColumn(_RANK, F.monotonically_increasing_id())
+    return numbered.where((F.col(_RANK) >= first) & (F.col(_RANK) < last)).drop(_RANK)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from windrow.errors import DataError, QueryError, SourceError
 from windrow.execution.bundle import Few
 from windrow.language.compile import declare_stream
 from windrow.spark.failures import job_failed
+from windrow.spark.frames import row_count, rows_between
 from windrow.spark.sources import listing, open_url
 
 if TYPE_CHECKING:
@@ -65,6 +66,48 @@ def test_a_folder_that_may_not_be_read_is_a_fact(
         with pytest.raises(SourceError, match="cannot be listed") as told:
             open_url(spark, declare(COLUMNS, f"files://{tmp_path}/*.csv"))
         assert (told.value.code in PASSING) is passes
+
+
+@pytest.mark.parametrize("name", ["in.json", "in.json.gz", "in.csv", "in.csv?header=false", "in.parquet"])
+def test_rows_of_a_file_are_those_of_its_lines(
+    spark: SparkSession, declare: Declare, tmp_path: Path, name: str
+) -> None:
+    """Also if several tasks would read it, and there are lines that are no rows."""
+    path = tmp_path / name.partition("?")[0]
+    texts = [f'{{"ts": {n}}}' if "json" in name else f"{n}" for n in range(200)]
+    head = ["", "ts", "  "] if name == "in.csv" else [""]
+    lines = [*head, *(line for text in texts for line in (text, "  "))]
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({"ts": range(200)}), path, row_group_size=20, use_dictionary=False)
+    else:
+        written = "\r\n".join(lines).encode()
+        path.write_bytes(gzip.compress(written) if path.suffix == ".gz" else written)
+    known = {"spark.sql.files.maxPartitionBytes": "400", "spark.sql.files.openCostInBytes": "1"}
+    before = {option: spark.conf.get(option) for option in known}
+    try:
+        for option, value in known.items():
+            spark.conf.set(option, value)
+        source = open_url(spark, declare("ts BIGINT", f"files://{tmp_path}/{name}"))
+        end = source.upto({}, source.whole())
+        assert end is not None
+        rows = source.frame({}, end)
+        assert row_count(rows) == 200
+        assert (
+            path.suffix in (".gz", ".parquet")
+            or (rows.frame() if isinstance(rows, Few) else rows).rdd.getNumPartitions() > 3
+        )
+        for number in (0, 57, 199):
+            (row,) = rows_between(rows, number, number + 1).toArrow()["ts"].to_pylist()
+            assert row == number
+            place = source.row(end, number).split()
+            if path.suffix == ".parquet":
+                assert place == ["row", f"{number + 1}"]
+            else:
+                assert place[0] == "line"
+                assert lines[int(place[1]) - 1] == texts[number]
+    finally:
+        for option, value in before.items():
+            spark.conf.set(option, value)
 
 
 def test_parquet_in_micro_batches(

@@ -11,6 +11,7 @@ back under another name is known by its size, its time and what is in it.
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from dataclasses import dataclass
@@ -201,6 +202,10 @@ class FilesSource(Source):
 
     def piece(self, start: Position, end: Offsets) -> str:
         return f"file {end.items[0].path}" if len(end.items) == 1 else self.describe()
+
+    def row(self, end: Offsets, number: int) -> str:
+        line = self._reader.line(end.items[0], number) if len(end.items) == 1 else None
+        return super().row(end, number) if line is None else f"line {line:,}"
 
     def check(self, end: Offsets) -> bool:
         """Whether the files are as they were when they were listed."""
@@ -468,6 +473,20 @@ class _Reader:
             return sum(int(pq.read_metadata(file.path).num_rows) for file in files)
         except (OSError, pa.ArrowException):
             return None  # what is no Parquet file is told when it is read
+
+    def line(self, file: SourceFile, number: int) -> int | None:
+        """The line of a text file of this machine that a row of it stands in: Spark passes over empty ones,
+        and over a header."""
+        if self.kind == "parquet" or not is_local(file.path):
+            return None
+        is_csv, spaces = self.kind == "csv", "".join(map(chr, range(33)))
+        try:
+            with pa.input_stream(file.path, compression="detect") as stream:
+                lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline=None)
+                kept = (at for at, line in enumerate(lines, 1) if line.strip(spaces if is_csv else " \n"))
+                return next(islice(kept, number + (is_csv and self.wanted.header), None), None)
+        except (OSError, pa.ArrowException):
+            return None
 
     def table(self, files: Sequence[SourceFile]) -> pa.Table | None:
         """The rows of Parquet files of this machine whose columns are of the declared types as they are; None

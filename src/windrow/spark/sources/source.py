@@ -101,6 +101,10 @@ class Source:
         """A range that is in one piece, for people."""
         return self.describe()
 
+    def row(self, end: Offsets, number: int) -> str:
+        """One of the rows of a range that is in one piece, for people."""
+        return f"row {number + 1:,}"
+
     def check(self, end: Offsets) -> bool:
         """Whether what was read is still what it was, before a commit says so."""
         return True
