@@ -41,7 +41,7 @@ _FILE, _MOMENT, _RANK = (f"{RESERVED}{word}" for word in ("file", "moment", "ran
 def row_count(rows: DataFrame | Few | pa.Table) -> int:
     """How many rows a source has given."""
     if isinstance(rows, pa.Table):
-        return rows.num_rows
+        return len(rows)
     return (rows.frame() if isinstance(rows, Few) else rows).count()
 
 
