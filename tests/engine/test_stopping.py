@@ -48,6 +48,9 @@ def test_stopped_in_the_middle_of_a_job_a_new_start_goes_on(tmp_path: Path, spar
             def close(self, *arguments: Any) -> Any:
                 return jobs.close(*arguments)
 
+            def stay_ready(self) -> None:
+                jobs.stay_ready()
+
         w._engine.jobs = Watched()
         w.start()
         assert under_way.wait(60)

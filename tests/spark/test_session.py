@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
 
 from windrow.errors import StateError
 from windrow.spark import session as module
-from windrow.spark.session import local_session
+from windrow.spark.session import KeptWorkers, local_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,3 +56,39 @@ def test_the_environment_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
         assert os.environ["JAVA_HOME"] == os.environ["SPARK_HOME"] == "during"
     assert os.environ["JAVA_HOME"] == "before"
     assert "SPARK_HOME" not in os.environ
+
+
+def test_workers_are_kept_as_long_as_they_may_be_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are asked for before Spark would end them, and left alone when nothing came for long."""
+    now, asked = [0.0], list[float]()
+    monkeypatch.setattr(module, "_in_background", lambda *_: asked.append(now[0]) or Thread())
+    kept = KeptWorkers(None, lambda: now[0])  # type: ignore[arg-type]
+    kept.keep()
+    assert not asked  # nobody needed any
+    for at in range(0, 3000, 10):
+        now[0] = at
+        if at in (0, 100):
+            kept.used()
+        kept.keep()
+    assert asked == [40, 80, *range(140, 700, 40)]
+
+
+def test_workers_that_are_kept_are_those_of_the_next_job(spark: SparkSession) -> None:
+    kept, pids = KeptWorkers(spark, iter([0.0, 0.0, 50.0]).__next__), "pid long"
+    kept.keep()
+    kept.used()
+
+    def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+        import sys
+
+        import pyarrow as pa
+
+        for _ in batches:
+            assert "windrow.execution.close" in sys.modules, "not loaded"
+            yield pa.record_batch([[os.getpid()]], names=["pid"])
+
+    kept.keep()
+    assert kept._job is not None
+    kept._job.join()
+    assert spark.range(0, 1, 1, 1).mapInArrow(own, pids).toArrow().num_rows == 1

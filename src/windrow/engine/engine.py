@@ -122,6 +122,9 @@ class Jobs(Protocol):
     def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
         """State to the new clock."""
 
+    def stay_ready(self) -> None:
+        """Nothing is to be done for now."""
+
 
 @dataclass
 class Engine:
@@ -710,6 +713,8 @@ class Engine:
 
     def maintain(self, *, is_idle: bool = True) -> None:
         """Remove what no commit needs any more. While there is more to do it may wait a little."""
+        if is_idle:
+            self.jobs.stay_ready()
         with self.lock:
             if self.last.number >= self._sweep_due + (0 if is_idle else PATIENCE):
                 sweep(self.log, KEEP)

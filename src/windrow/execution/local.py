@@ -56,6 +56,9 @@ class HereJobs:
         """One shard after the other."""
         return close_here(tasks)
 
+    def stay_ready(self) -> None:
+        """There is nobody who would leave."""
+
 
 def rows_task(batch: Arrived, place: WriteTarget, now: int) -> RowsTask:
     """The task that takes the rows of a batch."""

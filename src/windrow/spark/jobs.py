@@ -50,6 +50,7 @@ from windrow.physical.native_sql import (
     together,
 )
 from windrow.spark.failures import job_failed
+from windrow.spark.session import KeptWorkers
 from windrow.spark.sources.fit import Fitting
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class SparkJobs:
         self.spark = spark
         #: the columns of streams, as they are fetched
         self._columns: dict[tuple[str, ...], Fitting] = {}
+        self._workers = KeptWorkers(spark)
         #: for rows of several streams that are fetched at once
         self._threads = ThreadPoolExecutor(MOST_FETCHES, thread_name_prefix="windrow fetches")
 
@@ -80,7 +82,10 @@ class SparkJobs:
         pairs = list(zip(batches, tables, strict=True))
         found = [ingest_here(batch, rows, place, now) for batch, rows in pairs if rows is not None]
         rest = [self._on_spark(batch) for batch, rows in pairs if rows is None]
-        return [*found, *(ingest(rest, place, now) if rest else ())]
+        if not rest:
+            return found
+        self._workers.used()
+        return [*found, *ingest(rest, place, now)]
 
     def _few(self, batch: Arrived) -> pa.Table | None:
         """The rows of a batch in one piece, if they are few; in the source's order if they are numbered."""
@@ -120,7 +125,14 @@ class SparkJobs:
 
     def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
         """Run the close job."""
+        if is_small(tasks):
+            return close_here(tasks)
+        self._workers.used()
         return close(self.spark, tasks)
+
+    def stay_ready(self) -> None:
+        """Python workers stay where they were needed not long ago."""
+        self._workers.keep()
 
 
 def ingest(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
@@ -152,9 +164,7 @@ def _ingested(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[
 
 
 def close(spark: SparkSession, tasks: Sequence[CloseTask]) -> list[Closed]:
-    """Run the close job: one stage for each level of the deepest query. What is small is done here."""
-    if is_small(tasks):
-        return close_here(tasks)
+    """Run the close job: one stage for each level of the deepest query."""
     shards = tasks[0].place.shards
     job = spark.range(0, shards, 1, shards).mapInArrow(tasks[0], SCHEMA)
     for task in tasks[1:]:

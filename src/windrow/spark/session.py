@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -290,17 +291,60 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 def warm(spark: SparkSession) -> threading.Thread:
     """Begin to warm up, in the background; an engine need not wait for it."""
-    thread = threading.Thread(target=_run, args=(spark,), name="windrow warming", daemon=True)
+    return _in_background(spark, _first_job)
+
+
+#: seconds after which a worker without a task is ended by Spark, less what a look at the clock may be late
+_WORKERS_STAY = 40.0
+#: seconds for which workers are kept although nothing came that needed them
+_WORTH_KEEPING = 600.0
+
+
+class KeptWorkers:
+    """Python workers that are there when they are needed again: Spark ends one that has had no task for a
+    minute, and a new one loads for a second what its tasks need.
+    """
+
+    def __init__(self, spark: SparkSession, clock: Callable[[], float] = time.monotonic) -> None:
+        self._spark, self._clock = spark, clock
+        self._used = self._busy = -_WORTH_KEEPING
+        self._job: threading.Thread | None = None
+
+    def used(self) -> None:
+        """A job that needs them begins."""
+        self._used = self._busy = self._clock()
+
+    def keep(self) -> None:
+        """Give them a small task if Spark is about to end them."""
+        now = self._clock()
+        is_due = now - self._busy >= _WORKERS_STAY and now - self._used < _WORTH_KEEPING
+        if is_due and (self._job is None or not self._job.is_alive()):
+            self._busy, self._job = now, _in_background(self._spark, _task_for_each)
+
+
+def _in_background(spark: SparkSession, job: Callable[[SparkSession], None]) -> threading.Thread:
+    thread = threading.Thread(target=_run, args=(spark, job), name="windrow warming", daemon=True)
     thread.start()
     return thread
 
 
-def _run(spark: SparkSession) -> None:
+def _run(spark: SparkSession, job: Callable[[SparkSession], None]) -> None:
     with suppress(Exception):  # Spark may be stopped meanwhile
-        spark.sparkContext.setJobGroup("windrow warming", "loading what the first jobs need")
-        rows = spark.range(0, 64, 1, 2).select((F.col("id") % 8).alias("key"), F.col("id").alias("value"))
-        panes = rows.groupBy("key").agg(F.sum("value").alias("value"), F.max("value").alias("most"))
-        panes.mapInArrow(_loaded, "key long").toArrow()
+        spark.sparkContext.setJobGroup("windrow warming", "loading what the next jobs need")
+        job(spark)
+
+
+def _first_job(spark: SparkSession) -> None:
+    rows = spark.range(0, 64, 1, 2).select((F.col("id") % 8).alias("key"), F.col("id").alias("value"))
+    panes = rows.groupBy("key").agg(F.sum("value").alias("value"), F.max("value").alias("most"))
+    panes.mapInArrow(_loaded, "key long").toArrow()
+
+
+def _task_for_each(spark: SparkSession) -> None:
+    """Those that have waited longest are taken first."""
+    slots = parallelism(spark)
+    numbers = spark.range(0, slots, 1, slots).select(F.col("id").alias("key"))
+    numbers.mapInArrow(_loaded, "key long").toArrow()
 
 
 def _loaded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
