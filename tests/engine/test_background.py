@@ -13,6 +13,8 @@ from tests.support.patience import PATIENCE
 
 from windrow.cli.session import ShellSession
 from windrow.errors import QueryError, SourceError, StateError, WindrowError
+from windrow.spark import failures
+from windrow.spark.failures import Cause
 from windrow.spark.sources import Bounded
 from windrow.spark.sources.streaming_frame import StreamingFrame
 
@@ -287,6 +289,14 @@ def test_the_shell_tells_again_what_fails_again(
 LATE = "org.apache.spark.SparkException: Python worker failed to connect back."
 
 
+@pytest.fixture
+def late_causes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the JVM says why a query has ended so."""
+    late = Cause("java.net.SocketTimeoutException", thrower="org.apache.spark.api.python.PythonWorkerFactory")
+    monkeypatch.setattr(failures, "causes", lambda error: [late] if str(error) == LATE else [])
+
+
+@pytest.mark.usefixtures("late_causes")
 def test_a_source_whose_python_process_came_too_late_is_begun_again(tmp_path: Path) -> None:
     w, frame = begun(tmp_path), FakeFrame(LATE, LATE)
     unbounded(w, frame)
@@ -296,6 +306,7 @@ def test_a_source_whose_python_process_came_too_late_is_begun_again(tmp_path: Pa
     w.close()
 
 
+@pytest.mark.usefixtures("late_causes")
 def test_a_source_whose_python_process_never_comes_is_given_up(tmp_path: Path) -> None:
     w, frame = begun(tmp_path), FakeFrame(*[LATE] * 100)
     unbounded(w, frame)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
@@ -22,10 +23,14 @@ from pyspark.sql import DataFrame, SparkSession
 import windrow as wr
 from windrow.engine.loop import PASSING
 from windrow.errors import StateError, WindrowError
+from windrow.execution.malformed_rows import MARK
 from windrow.spark import failures
 from windrow.spark import session as module
 from windrow.spark.failures import Cause, is_away, job_failed, translated
 from windrow.spark.java import JavaHome
+from windrow.spark.sources.kafka_source import SCHEMA, ReadMessages
+from windrow.spark.sources.ranges import frame_of_parts
+from windrow.spark.sources.urls import KafkaUrl
 
 #: how long anything may take on a busy machine
 PATIENCE = 240
@@ -46,19 +51,179 @@ def test_another_connection_that_is_refused_says_nothing_of_spark() -> None:
         raise ConnectionRefusedError("no database")
 
 
+SPARK = "org.apache.spark.SparkException"
+TIMEOUT = "java.net.SocketTimeoutException"
+WORKERS = "org.apache.spark.api.python.PythonWorkerFactory"
+#: what is said of failures, and may as well be what a value says
+WORDS = (
+    "No space left on device",
+    "disk-full",
+    "Python worker failed to connect back.",
+    "Timed out while waiting for the Python worker to connect back",
+    "Python worker exited unexpectedly (crashed)",
+    "ModuleNotFoundError: No module named 'windrow'",
+    "[PYTHON_VERSION_MISMATCH] Python in worker has different version",
+    "OSError: [Errno 28] No space left on device",
+    "CSV header does not conform to the schema.\nExpected: a but found: b\nCSV file: file:///in/a.csv",
+    f"windrow.spark.sources.ranges.SourceTaskError: {b'{}'.hex()}",
+    f"{MARK} {b'{}'.hex()}::-:",
+)
+
+
+def traceback(raised: str, *before: str) -> Cause:
+    """What a Python worker has raised, and what it was raised in place of."""
+    parts = [
+        f'Traceback (most recent call last):\n  File "worker.py", line 1\n    act()\n{each}\n'
+        for each in (*before, raised)
+    ]
+    between = "\nThe above exception was the direct cause of the following exception:\n\n"
+    text = f"[PYTHON_EXCEPTION] An exception was thrown from the Python worker: {between.join(parts)}"
+    return Cause(
+        "org.apache.spark.api.python.PythonException",
+        "PYTHON_EXCEPTION",
+        "38000",
+        f"{text} SQLSTATE: 38000",
+        "org.apache.spark.api.python.BasePythonRunner$ReaderIterator",
+    )
+
+
+@pytest.fixture
+def caused(monkeypatch: pytest.MonkeyPatch) -> Callable[..., WindrowError]:
+    """What a failure with these causes is told as."""
+
+    def told(*known: Cause) -> WindrowError:
+        monkeypatch.setattr(failures, "causes", lambda _: [Cause(SPARK), *known])
+        text = "\n".join(f"Caused by: {cause.kind}: {cause.message}" for cause in known)
+        return translated(RuntimeError(f"An error occurred\n: {text}"), "reading stream `s`")
+
+    return told
+
+
 @pytest.mark.parametrize(
-    ("text", "code", "part"),
+    ("known", "code", "part"),
     [
-        ("PythonException: ModuleNotFoundError: No module named 'windrow'", "other-python", "`windrow`"),
-        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version", "other-python", "version"),
-        ("SparkException: Python worker failed to connect back.", "worker-late", "ten seconds"),
+        ([traceback("ModuleNotFoundError: No module named 'windrow'")], "other-python", "`windrow`"),
+        (
+            [traceback("SerializationError: Caused by", "ModuleNotFoundError: No module named 'windrow.x'")],
+            "other-python",
+            "`windrow.x`",
+        ),
+        (
+            [Cause(SPARK, message="\nError from python worker:\n  python: No module named pyspark\n")],
+            "other-python",
+            "`pyspark`",
+        ),
+        (
+            [traceback("pyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker")],
+            "other-python",
+            "version",
+        ),
+        ([Cause(SPARK, thrower=WORKERS), Cause(TIMEOUT, thrower=WORKERS)], "worker-late", "ten seconds"),
+        (
+            [Cause(SPARK, thrower="org.apache.spark.api.python.BasePythonRunner$ReaderIterator$$anonfun$1")],
+            "worker-died",
+            "has died",
+        ),
+        ([Cause(SPARK), Cause("java.io.EOFException")], "worker-died", "has died"),
     ],
 )
-def test_what_workers_lack(text: str, code: str, part: str) -> None:
-    error = translated(RuntimeError(text), "reading stream `s`")
+def test_what_is_wrong_with_workers(
+    caused: Callable[..., WindrowError], known: list[Cause], code: str, part: str
+) -> None:
+    error = caused(*known)
     assert error.code == code
     assert part in error.message
     assert code != "other-python" or f"PYSPARK_PYTHON={sys.executable}" in str(error.hint)
+
+
+@pytest.mark.parametrize(
+    ("known", "is_full"),
+    [
+        ([traceback("OSError: [Errno 28] No space left on device")], True),
+        ([traceback("windrow.errors.StateError: no room", "OSError: [Errno 122] Disk quota exceeded")], True),
+        ([traceback("OSError: [Errno 5] No space left on device")], False),
+        (
+            [
+                Cause(
+                    "java.io.IOException",
+                    message="No space left on device",
+                    thrower="sun.nio.ch.FileDispatcher",
+                )
+            ],
+            True,
+        ),
+        ([Cause("java.io.IOException", message="No space left on device", thrower="com.user.Reader")], False),
+        ([Cause(SPARK, message="No space left on device", thrower="java.io.FileOutputStream")], False),
+    ],
+)
+def test_a_full_disk_is_told_by_the_system(
+    caused: Callable[..., WindrowError], known: list[Cause], is_full: bool
+) -> None:
+    assert (caused(*known).code == "disk-full") is is_full
+
+
+def test_another_header_is_told_by_who_threw_it(caused: Callable[..., WindrowError]) -> None:
+    text = "CSV header does not conform to the schema.\nExpected: a but found: b\nCSV file: file:///in/a.csv"
+    failed = Cause(SPARK, "FAILED_READ_FILE.NO_HINT", "KD001")
+    checker = "org.apache.spark.sql.catalyst.csv.CSVHeaderChecker"
+    error = caused(
+        failed, Cause("org.apache.spark.SparkIllegalArgumentException", message=text, thrower=checker)
+    )
+    assert error.code == "other-header"
+    assert "/in/a.csv has another header than the first file: Expected: a but found: b" in error.message
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_what_a_value_says_decides_nothing(caused: Callable[..., WindrowError], words: str) -> None:
+    """Wherever it stands: in what a cast refuses, in what Python raises, on a line of its own or not."""
+    cast = Cause(
+        "SparkRuntimeException", "CAST_INVALID_INPUT", "22018", f"The value '{words}' cannot be cast"
+    )
+    assert caused(cast).code == "malformed-row"
+    for text in (words, f"x\n{words}", f"x\nTraceback (most recent call last):\n  File\n{words}\n"):
+        assert caused(traceback(f"ValueError: {text}")).code == "job-failed"
+        assert caused(traceback("KeyError: 'x'", f"ValueError: {text}")).code == "job-failed"
+        assert caused(Cause("java.lang.RuntimeException", message=text)).code == "job-failed"
+
+
+@pytest.mark.thorough
+def test_what_a_value_of_a_real_job_says_decides_nothing(spark: SparkSession) -> None:
+    words = "\n".join(WORDS)
+
+    def fail(batches: Any) -> Any:
+        raise ValueError(words)
+
+    rows = spark.createDataFrame([(words,)], "word string")
+    for frame, code in (
+        (rows.selectExpr("CAST(word AS INT)"), "malformed-row"),
+        (rows.mapInArrow(fail, "word string"), "job-failed"),
+    ):
+        with pytest.raises(WindrowError) as told, job_failed("reading stream `s`"):
+            frame.toArrow()
+        assert told.value.code == code
+
+
+@pytest.mark.thorough
+def test_failures_of_real_workers_are_told_by_their_causes(spark: SparkSession, tmp_path: Path) -> None:
+    def fill(batches: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    def leave(batches: Any) -> Any:
+        os._exit(1)
+
+    read_topic = ReadMessages("s", KafkaUrl("127.0.0.1:1", "nowhere", timeout=200_000))
+    (tmp_path / "a.csv").write_text("b,a\n1,2\n")
+    read = spark.read.schema("a INT, b INT").options(header=True, enforceSchema=False)
+    rows = spark.range(1)
+    for frame, code in (
+        (rows.mapInArrow(fill, "id bigint"), "disk-full"),
+        (rows.mapInArrow(leave, "id bigint"), "worker-died"),
+        (read.csv(str(tmp_path / "a.csv")), "other-header"),
+        (frame_of_parts(spark, [(0, 0, 9)], read_topic, SCHEMA), "kafka"),
+    ):
+        with pytest.raises(WindrowError) as told, job_failed("reading stream `s`"):
+            frame.toArrow()
+        assert told.value.code == code, told.value.message
 
 
 @pytest.mark.thorough
@@ -122,24 +287,6 @@ def test_a_store_that_answers_is_not_away(
 ) -> None:
     monkeypatch.setattr(failures, "causes", lambda _: [Cause(kind) for kind in kinds])
     assert is_away(RuntimeError()) is expected
-
-
-@pytest.mark.parametrize(
-    "value", ["No space left on device", "disk-full", "failed to connect back", "No module named 'x'"]
-)
-def test_what_a_row_says_is_no_failure_of_the_machine(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    monkeypatch.setattr(
-        failures, "causes", lambda _: [Cause("SparkRuntimeException", "CAST_INVALID_INPUT", "22018")]
-    )
-    error = translated(RuntimeError(f"The value '{value}' of the type STRING cannot be cast"), "reading")
-    assert (error.code, error.code in PASSING) == ("malformed-row", False)
-
-
-def test_a_worker_that_hung_up_has_died(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [Cause("org.apache.spark.SparkException"), Cause("java.io.EOFException")]
-    monkeypatch.setattr(failures, "causes", lambda _: found)
-    error = translated(RuntimeError("Job aborted due to stage failure"), "reading stream `s`")
-    assert (error.code, error.code in PASSING) == ("worker-died", True)
 
 
 @pytest.mark.parametrize("sent", [KeyboardInterrupt, RuntimeError])

@@ -1,7 +1,15 @@
-"""Spark's errors as Windrow's: one clear message, the cause named, the JVM's trace kept out of it."""
+"""Spark's errors as Windrow's: one clear message, the cause named, the JVM's trace kept out of it.
+
+What class a failure is of is told by Spark's condition for it, or by the class of an exception and the one
+that threw it; never by words that may be a value's. Spark 4.3 has no condition for a Python process that
+comes too late or dies, for a header of CSV that is another, and for a full disk. What a Python worker raised
+stands in one line of its traceback, before anything that its message may go on with.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -34,11 +42,23 @@ def reason(error: BaseException) -> str:
 #: the class and text of an exception in a Java stack trace
 _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)): (.*)$", re.MULTILINE)
 _READING = re.compile(r"while reading file (?:file://)?(\S+\w)")
-#: of the lines that Spark writes about it, one says what is wrong and one names the file
-_OTHER_HEADER = re.compile(
-    r"CSV header[^\n]*\n(?:[^\n]*\n){0,2}? *(Expected[^\n]*|Header length[^\n]*)\nCSV file: (?:file://)?([^\n]*)"
-)
-_MISSING = re.compile(r"No module named '([\w.]+)'")
+#: of the lines that Spark writes about another header, the last but one says what is wrong and the last
+#: names the file
+_OTHER_HEADER = re.compile(r"\n *([^\n]*)\nCSV file: (?:file://)?([^\n]*)\Z")
+#: who throws what there is no condition for
+_HEADERS = "org.apache.spark.sql.catalyst.csv.CSVHeaderChecker"
+_WORKERS, _STARTS_WORKERS = "org.apache.spark.api.python.", "org.apache.spark.api.python.PythonWorkerFactory"
+_WRITES = ("java.io.", "sun.nio.")
+#: what Python workers raise, as the one line of a traceback that says so
+_PYTHON = ("PYTHON_EXCEPTION", "PYTHON_DATA_SOURCE_ERROR", "PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR")
+_RAISED = re.compile(r"Traceback \(most recent call last\):\n(?:[ \n].*\n?)*(\S.*)")
+_MISSING = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([\w.]+)'?")
+_OTHER_VERSION = re.compile(r"[\w.]*PySparkRuntimeError: \[PYTHON_VERSION_MISMATCH\]")
+_SYSTEM = re.compile(r"OSError: \[Errno (\d+)\]")
+#: what a Python says that cannot even start, before it has any rows
+_NO_START, _LACKED = "\nError from python worker:", re.compile(r"No module named '?([\w.]+)'?")
+#: the disk is full, or as much of it as somebody may have
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 #: Spark's conditions, and what is Java's where Spark has none: a source is not what it was
 _GONE = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND", "java.io.FileNotFoundException")
 #: rows are not what they should be; so is all that SQL calls a data exception
@@ -59,11 +79,15 @@ _MOST_CAUSES = 20
 
 @dataclass(frozen=True)
 class Cause:
-    """One of the exceptions that led to a failure: its class, and Spark's condition and SQL state for it."""
+    """One of the exceptions that led to a failure: its class, Spark's condition and SQL state for it, what it
+    says and the class that threw it."""
 
     kind: str
     condition: str = ""
     state: str = ""
+    #: what it says, and the class that threw it
+    message: str = ""
+    thrower: str = ""
 
     def is_one_of(self, names: Sequence[str]) -> bool:
         """Whether it is of one of these conditions, which may have parts, or classes."""
@@ -74,16 +98,34 @@ def causes(error: BaseException) -> list[Cause]:
     """Why something failed in the JVM, the innermost last; nothing if it cannot be asked any more."""
     found: list[Cause] = []
     try:
-        each: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+        each: Any = _in_java(error)
         while each is not None and len(found) < _MOST_CAUSES:
             kind = str(each.getClass().getName())
             tells = is_instance_of(SparkContext._gateway, each, "org.apache.spark.SparkThrowable")
             known = (each.getCondition(), each.getSqlState()) if tells else ("", "")
-            found.append(Cause(kind, *(str(part or "") for part in known)))
+            stack = each.getStackTrace()
+            thrower = stack[0].getClassName() if len(stack) else ""
+            found.append(Cause(kind, *(str(part or "") for part in (*known, each.getMessage(), thrower))))
             each = each.getCause()
     except (Py4JError, OSError, AttributeError):
         return found
     return found
+
+
+def _in_java(error: BaseException | None) -> Any:
+    """The exception of the JVM that one of PySpark's stands for; a streaming query has only its cause."""
+    while error is not None:
+        found = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+        if found is not None:
+            return found
+        error = getattr(error, "_cause", None)
+    return None
+
+
+def _raised(known: Sequence[Cause]) -> list[str]:
+    """What Python workers raised: of each traceback the line below its frames, where it is named first."""
+    messages = [cause.message for cause in known if cause.is_one_of(_PYTHON)]
+    return [found[1] for message in messages if (found := _RAISED.search(message))]
 
 
 @contextmanager
@@ -134,9 +176,7 @@ def translated(error: BaseException, what: str) -> WindrowError:
     from windrow.spark.sources.ranges import told_by_task
 
     text, known = str(error), causes(error)
-    # a value that rows are at fault for may say anything
-    is_of_rows = any(cause.state.startswith(_DATA_EXCEPTION) for cause in known)
-    if ("No space left on device" in text or "disk-full" in text) and not is_of_rows:
+    if _is_full(known):
         return WindrowError(
             f"the disk is full while {what}",
             code="disk-full",
@@ -148,20 +188,34 @@ def translated(error: BaseException, what: str) -> WindrowError:
             code="file-missing",
             hint="put the file back, or start with a new state directory",
         )
+    by_tasks = map(told_by_task, _raised(known))
+    of_rows = (told(cause.message, what) for cause in known if cause.is_one_of(("USER_RAISED_EXCEPTION",)))
     return (
-        told_by_task(text)
-        or told(text, what)
+        next(filter(None, by_tasks), None)
+        or next(filter(None, of_rows), None)
         or _of_files(text, known, what)
         or _of_workers(text, known, what)
     )
 
 
+def _is_full(known: Sequence[Cause]) -> bool:
+    """Whether a disk is full. Java has no class for it, but the system's own words."""
+    numbers = [int(found[1]) for line in _raised(known) if (found := _SYSTEM.match(line))]
+    words = tuple(map(os.strerror, _FULL))
+    return any(number in _FULL for number in numbers) or any(
+        cause.kind in ("java.io.IOException", "java.nio.file.FileSystemException")
+        and cause.thrower.startswith(_WRITES)
+        and cause.message.endswith(words)
+        for cause in known
+    )
+
+
 def _of_files(text: str, known: Sequence[Cause], what: str) -> WindrowError | None:
     """What is wrong with the files that were read, or with the way to them."""
-    header = _OTHER_HEADER.search(text)
-    if header is not None:
+    headers = [_OTHER_HEADER.search(cause.message) for cause in known if cause.thrower.startswith(_HEADERS)]
+    if headers and headers[0] is not None:
         return SourceError(
-            f"{what}: {header[2]} has another header than the first file: {header[1].strip()}",
+            f"{what}: {headers[0][2]} has another header than the first file: {headers[0][1].strip()}",
             code="other-header",
             hint="give all files the same columns in the same order, or read them as streams of their own",
         )
@@ -178,21 +232,20 @@ def _of_files(text: str, known: Sequence[Cause], what: str) -> WindrowError | No
 
 def _of_workers(text: str, known: Sequence[Cause], what: str) -> WindrowError:
     """What is wrong with the processes that run tasks."""
-    if is_late_worker(text):
+    if _is_late(known):
         return WindrowError(
             f"{what}: Spark has started a Python process that was not there within ten seconds",
             code="worker-late",
             hint=f"the machine is very busy; {_GO_ON}",
         )
-    missing = _MISSING.search(text)
-    if missing or "PYTHON_VERSION_MISMATCH" in text:
-        found = f"have no module `{missing[1]}`" if missing else "are of another version"
+    lacked = _lacked(known)
+    if lacked is not None:
         return WindrowError(
-            f"{what}: Spark's Python workers run another Python than this program, and {found}",
+            f"{what}: Spark's Python workers run another Python than this program, and {lacked}",
             code="other-python",
             hint=f"set PYSPARK_PYTHON={sys.executable} before the session is made, or install windrow there",
         )
-    if "Python worker exited unexpectedly" in text or any(cause.kind in _HUNG_UP for cause in known):
+    if any(_tells_of_death(cause) for cause in known):
         return WindrowError(
             f"{what}: a Python worker has died",
             code="worker-died",
@@ -201,10 +254,30 @@ def _of_workers(text: str, known: Sequence[Cause], what: str) -> WindrowError:
     return WindrowError(f"{what} failed: {_cause(text)}", code="job-failed", hint=_GO_ON)
 
 
-def is_late_worker(text: str) -> bool:
+def _lacked(known: Sequence[Cause]) -> str | None:
+    """What another Python than this one has not."""
+    raised = _raised(known)
+    begun = [cause.message for cause in known if cause.message.startswith(_NO_START) and not cause.condition]
+    missing = [*filter(None, map(_MISSING.match, raised)), *filter(None, map(_LACKED.search, begun))]
+    if missing:
+        return f"have no module `{missing[0][1]}`"
+    return "are of another version" if any(map(_OTHER_VERSION.match, raised)) else None
+
+
+def _tells_of_death(cause: Cause) -> bool:
+    is_of_workers = cause.thrower.startswith(_WORKERS) and not cause.condition
+    return cause.kind in _HUNG_UP or (cause.kind == "org.apache.spark.SparkException" and is_of_workers)
+
+
+def is_late_worker(error: BaseException) -> bool:
     """Whether Spark has given up on a Python process that had ten seconds to come up: it cannot be told to
     give more."""
-    return "failed to connect back" in text
+    return _is_late(causes(error))
+
+
+def _is_late(known: Sequence[Cause]) -> bool:
+    late = "java.net.SocketTimeoutException"
+    return any(cause.kind == late and cause.thrower.startswith(_STARTS_WORKERS) for cause in known)
 
 
 _GO_ON = "nothing that was committed is lost; start again to go on from there"

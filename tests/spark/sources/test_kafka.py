@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
+from traceback import format_exception
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,11 @@ from tests.support.patience import PATIENCE
 from windrow.engine.loop import PASSING
 from windrow.errors import DataError, SourceError
 from windrow.language.compile import declare_table
-from windrow.spark.failures import job_failed, translated
+from windrow.spark import failures
+from windrow.spark.failures import Cause, job_failed, translated
 from windrow.spark.sources import open_url
 from windrow.spark.sources.kafka_source import KafkaSource, ReadMessages, Topic, check_still_there, limited
-from windrow.spark.sources.ranges import told_to_driver
+from windrow.spark.sources.ranges import SourceTaskError, told_to_driver
 from windrow.spark.sources.source import Begun
 from windrow.spark.sources.table_source import open_table
 from windrow.spark.sources.urls import KafkaUrl
@@ -285,11 +287,16 @@ def test_a_topic_read_from_its_end_begins_where_it_was_first_seen(
     source.end()
 
 
-def test_a_broker_that_is_away_is_told_with_its_stream() -> None:
+def test_a_broker_that_is_away_is_told_with_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     error = SourceError("no answer", code="source-away", hint="wait")
-    with pytest.raises(RuntimeError) as raised, told_to_driver("bids"):
+    with pytest.raises(SourceTaskError) as raised, told_to_driver("bids"):
         raise error
-    told = translated(RuntimeError(f"SparkException: {raised.value}"), "reading")
+    traceback = "".join(format_exception(raised.value))
+    cause = Cause(
+        "PythonException", "PYTHON_EXCEPTION", message=f"[PYTHON_EXCEPTION] In a worker: {traceback}"
+    )
+    monkeypatch.setattr(failures, "causes", lambda _: [cause])
+    told = translated(RuntimeError("SparkException"), "reading")
     assert isinstance(told, SourceError)
     assert (told.stream, told.code, told.message, told.hint) == ("bids", "source-away", "no answer", "wait")
 

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-#: begins the text of an error that a task sends to the driver
-_MARK = "WINDROW_SOURCE_ERROR"
-_TOLD = re.compile(_MARK + r" ([0-9a-f]+)")
+
+class SourceTaskError(RuntimeError):
+    """The error of a source, on its way from a task to the driver."""
+
+
+#: how a traceback names it
+_TOLD = re.compile(rf"{re.escape(SourceTaskError.__module__)}\.{SourceTaskError.__name__}: ([0-9a-f]+)")
 
 
 @contextmanager
@@ -29,12 +33,12 @@ def told_to_driver(stream: str) -> Iterator[None]:
         yield
     except SourceError as error:
         told = {"stream": stream, "code": error.code, "message": error.message, "hint": error.hint}
-        raise RuntimeError(f"{_MARK} {json.dumps(told).encode().hex()}") from error
+        raise SourceTaskError(json.dumps(told).encode().hex()) from None  # so that it is named first
 
 
-def told_by_task(text: str) -> SourceError | None:
-    """The error of a source, out of what Spark says of a failed job."""
-    found = _TOLD.search(text)
+def told_by_task(raised: str) -> SourceError | None:
+    """The error of a source, out of the line of a traceback that says what a task has raised."""
+    found = _TOLD.fullmatch(raised)
     if found is None:
         return None
     told = json.loads(bytes.fromhex(found[1]))

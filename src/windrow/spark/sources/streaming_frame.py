@@ -180,7 +180,7 @@ class StreamingFrame(Source):
             found = None if self._query is None or self._query.isActive else self._query.exception()
         if found is None:
             return False
-        if is_late_worker(str(found)) and self._starts_left:
+        if is_late_worker(found) and self._starts_left:
             self._start()
             return True
         raise translated(found, self._what)
