@@ -33,33 +33,14 @@ from windrow.algebra.explain import Explanation
 from windrow.algebra.explain.warnings import Warned, query_warnings
 from windrow.algebra.plan import Emit
 from windrow.algebra.values import instant
+from windrow.engine import declarations, engine, show, statistics, tables
 from windrow.engine.adhoc.on_spark import OnSpark
 from windrow.engine.adhoc.select import Asked, Asker, Limits, SelectWatch
-from windrow.engine.declarations import (
-    archive_text,
-    checked,
-    declared_stream,
-    declared_table,
-    options,
-    period,
-    register,
-)
-from windrow.engine.engine import Engine, WatermarkAdvance, error_of, why_ended
+from windrow.engine.declarations import checked, period, register
 from windrow.engine.explain import explain_plan
 from windrow.engine.loop import PASSING, Loop, StandingHere
 from windrow.engine.rescale import check_shards, rescale
-from windrow.engine.show import (
-    ArchiveView,
-    describe,
-    explain_archive,
-    show_archives,
-    show_gaps,
-    show_queries,
-    show_streams,
-    show_tables,
-)
-from windrow.engine.statistics import EpochTimes, Footprint, footprint_of
-from windrow.engine.tables import Refreshing, TableUpdate
+from windrow.engine.show import ArchiveView
 from windrow.engine.views import Named, Query, StreamView, TableView
 from windrow.errors import QueryError, SourceError, StateError, WindrowError, nearest
 from windrow.frame import Frame, from_
@@ -68,10 +49,7 @@ from windrow.language.binder.once import Once
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_once, compile_query, compile_script
 from windrow.sinks import Callback, Sink
-from windrow.spark.failures import job_failed
-from windrow.spark.frames import SparkSession
-from windrow.spark.jobs import SparkJobs
-from windrow.spark.session import local_session, parallelism, prepared
+from windrow.spark import failures, frames, jobs, session
 from windrow.spark.sources import Source, infer_schema, open_data, open_url
 from windrow.spark.sources.generator_source import GeneratorSource
 from windrow.spark.sources.push_source import PushSource
@@ -91,7 +69,7 @@ _MOST_TIMES = 1000
 
 @checked
 def connect(
-    spark: SparkSession | None = None,
+    spark: frames.SparkSession | None = None,
     state: str | Path | None = "./state",
     *,
     takeover: bool = False,
@@ -116,11 +94,11 @@ class Windrow:
 
     def __init__(
         self,
-        spark: SparkSession | None = None,
+        spark: frames.SparkSession | None = None,
         state: str | Path | None = "./state",
         *,
         takeover: bool = False,
-        start: Callable[[], SparkSession] = local_session,
+        start: Callable[[], frames.SparkSession] = session.local_session,
         shards: int | None = None,
     ) -> None:
         if shards is not None:
@@ -133,8 +111,10 @@ class Windrow:
         try:
             if shards is not None:
                 rescale(log, shards)
-            self.spark = prepared(spark if spark is not None else start())
-            self._engine = Engine(SparkJobs(self.spark), log, shards or parallelism(self.spark))
+            self.spark = session.prepared(spark if spark is not None else start())
+            self._engine = engine.Engine(
+                jobs.SparkJobs(self.spark), log, shards or session.parallelism(self.spark)
+            )
         except BaseException:
             log.close()
             raise
@@ -142,7 +122,7 @@ class Windrow:
         self._catalog = Catalog(inference=self._engine.columns_of)
         self._sources: dict[str, Source] = {}
         self._table_sources: dict[str, TableSource] = {}
-        self._refreshing = Refreshing(self._engine, self._table_sources)
+        self._refreshing = tables.Refreshing(self._engine, self._table_sources)
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
@@ -222,7 +202,7 @@ class Windrow:
         return once if priority is None else replace(once, priority=priority)
 
     def _answer(self, once: Once, isolation: str | None = None, watch: SelectWatch | None = None) -> pa.Table:
-        with job_failed("answering the SELECT"):
+        with failures.job_failed("answering the SELECT"):
             return self._asker.ask(once, self._catalog.queries, isolation, watch)
 
     @contextmanager
@@ -273,7 +253,7 @@ class Windrow:
         when="condition", late="drop", "keep" or a sink, keep="1 hour" or "1000 rows" for `select`. If the
         stream is declared already, this is where its rows come from.
         """
-        text = options(
+        text = declarations.options(
             wattr=wattr,
             resolution=resolution,
             slack=slack,
@@ -289,12 +269,12 @@ class Windrow:
         )
         with self._all_or_nothing():
             if name not in self._catalog.streams:
-                self._declare(declared_stream(name, infer_schema(data), text))
+                self._declare(declarations.declared_stream(name, infer_schema(data), text))
             elif text:
                 raise QueryError(
                     f"stream `{name}` is declared already", code="duplicate-name", hint="give its rows only"
                 )
-            with job_failed(f"taking the rows of stream `{name}`"):
+            with failures.job_failed(f"taking the rows of stream `{name}`"):
                 source = open_data(self.spark, self._catalog.streams[name], data)
             if isinstance(source, StreamingFrame) and not isinstance(self.store, LocalStore):
                 raise SourceError(
@@ -340,7 +320,7 @@ class Windrow:
         known = self._catalog.tables.get(name)
         if known is None:
             schema = infer_schema(data() if callable(data) else data)
-            table = declared_table(name, schema, kind or "nrr", key)
+            table = declarations.declared_table(name, schema, kind or "nrr", key)
             self._catalog.add(table)
             self._engine.add_table(table)
             return table
@@ -380,7 +360,7 @@ class Windrow:
             self._refreshing.look_at(table)
         new, gone = rows_to_change(record.table, insert), rows_to_change(record.table, delete)
         moment = None if at is None else instant(at, self._domain_of(table))
-        self._engine.change([TableUpdate(table, new, gone, moment)])
+        self._engine.change([tables.TableUpdate(table, new, gone, moment)])
 
     def _domain_of(self, name: str) -> Domain | None:
         """The domain of a stream's instants, or of a table's, which is that of the queries that read it."""
@@ -444,7 +424,7 @@ class Windrow:
         """Without a run: an epoch with what was pushed."""
         with self._engine.lock:
             loop = Loop(self._engine, {stream: source}, self._folder / CHECKPOINTS, once=True)
-            with job_failed("taking what was pushed"):
+            with failures.job_failed("taking what was pushed"):
                 loop.run()
 
     @checked
@@ -488,7 +468,7 @@ class Windrow:
         "40 probes, 1 scan per update".
         """
         laid_out = {"rebuild": rebuild, "allocation": allocation, "expect": expect}
-        self.sql(archive_text(name, on, key, keep, partitions, **laid_out))  # type: ignore[arg-type]
+        self.sql(declarations.archive_text(name, on, key, keep, partitions, **laid_out))  # type: ignore[arg-type]
         return self.archives[name]
 
     @checked
@@ -536,14 +516,14 @@ class Windrow:
         return self._engine.last.number
 
     @property
-    def epochs(self) -> list[EpochTimes]:
+    def epochs(self) -> list[statistics.EpochTimes]:
         """What the last epochs took, oldest first."""
         return list(self._engine.epochs)
 
     @property
-    def footprint(self) -> Footprint:
+    def footprint(self) -> statistics.Footprint:
         """How much the last commit holds."""
-        return footprint_of(self._engine.last)
+        return statistics.footprint_of(self._engine.last)
 
     @property
     def store(self) -> Store:
@@ -569,7 +549,9 @@ class Windrow:
     def problems(self) -> list[WindrowError]:
         """What has gone wrong: why the last run has ended, queries that were stopped, sinks that fail."""
         ended = [self.exception] if self.exception is not None else []
-        stopped = [error_of(query) for query in self._engine.queries.values() if query.error is not None]
+        stopped = [
+            engine.error_of(query) for query in self._engine.queries.values() if query.error is not None
+        ]
         failing = [event.error for event in self._engine.events if event.kind != "query-failed"]
         absent = [] if self._loop is None else list(self._loop.board.absent.values())
         return [*ended, *stopped, *failing, *absent]
@@ -594,7 +576,7 @@ class Windrow:
             case bound_statements.ShowAll(kind):
                 return self._shown(kind)
             case bound_statements.DescribeEntry(entry):
-                return describe(entry)
+                return show.describe(entry)
             case bound_statements.Nothing():
                 return None
             case bound_statements.ExplainQuery(plan, once):
@@ -611,7 +593,7 @@ class Windrow:
     def _told(self, statement: bound_statements.ExplainLayout | bound_statements.AnalyzeQuery) -> Any:
         """How something that is registered does what it does."""
         if isinstance(statement, bound_statements.ExplainLayout):
-            return explain_archive(self.archives[statement.name])
+            return show.explain_archive(self.archives[statement.name])
         return self.queries[statement.query.name].explain(analyze=True)
 
     def _sink_of(self, query: StandingQuery) -> Sink | None:
@@ -657,15 +639,15 @@ class Windrow:
     def _shown(self, kind: str) -> pa.Table:
         match kind:
             case "GAPS":
-                return show_gaps(self.queries)
+                return show.show_gaps(self.queries)
             case "ARCHIVE":
-                return show_archives(self.archives)
+                return show.show_archives(self.archives)
             case "QUERY":
-                return show_queries(self.queries)
+                return show.show_queries(self.queries)
             case "STREAM":
-                return show_streams(self.streams, self._catalog)
+                return show.show_streams(self.streams, self._catalog)
             case _:
-                return show_tables(self.tables, self._catalog)
+                return show.show_tables(self.tables, self._catalog)
 
     # ------------------------------------------------------------ running
 
@@ -770,7 +752,7 @@ class Windrow:
         if stream not in self._engine.streams and stream not in self._engine.tables:
             hint = nearest(stream, [*self._engine.streams, *self._engine.tables])
             raise QueryError(f"no stream `{stream}`", code="unknown-source", hint=hint)
-        promise = WatermarkAdvance(stream, instant(progress, self._domain_of(stream)), where)
+        promise = engine.WatermarkAdvance(stream, instant(progress, self._domain_of(stream)), where)
         if where is not None:
             self._engine.check_promise(promise)
         if self._loop is not None:
@@ -802,12 +784,12 @@ class Windrow:
     def _run_loop(self) -> None:
         assert self._loop is not None
         try:
-            with job_failed("running the queries"):
+            with failures.job_failed("running the queries"):
                 self._loop.run()
             self._engine.deliver()
             self._engine.commit()
         except BaseException as error:  # noqa: BLE001  it is raised again by the thread that asked for the run
-            self._failure, self._engine.ended = error, why_ended(error)
+            self._failure, self._engine.ended = error, engine.why_ended(error)
         finally:
             self._loop = None
 
@@ -821,7 +803,7 @@ class Windrow:
             raise events[0].error
         failed = [query for query in self._engine.queries.values() if query.error is not None]
         if failed:
-            raise error_of(failed[0])
+            raise engine.error_of(failed[0])
 
     def _check_declared(self) -> None:
         """State of what nobody declares any more is neither used nor silently thrown away."""
@@ -867,7 +849,7 @@ class Windrow:
             return Absent(partial(self._open, stream), error)
 
     def _open(self, stream: Stream) -> Source:
-        with job_failed(f"opening stream `{stream.name}`"):
+        with failures.job_failed(f"opening stream `{stream.name}`"):
             self._sources[stream.name] = open_url(self.spark, stream)
         return self._sources[stream.name]
 

@@ -14,11 +14,8 @@ from typing import Annotated
 
 import typer
 
-from windrow.cli import options
-from windrow.cli.plain import PlainView, summary
-from windrow.cli.run import Signals, run_watched, started
+from windrow.cli import options, plain, run, snapshots
 from windrow.cli.serve import PORT, check_installed, is_installed, listen, serving
-from windrow.cli.snapshots import RunSnapshot
 from windrow.errors import to_install
 
 #: how much faster than the clock on the wall time passes in the streams: a minute takes two seconds
@@ -65,22 +62,21 @@ def demo(
         return
     from windrow.cli.answers import AnswersByQuery
     from windrow.cli.live import LiveView
-    from windrow.cli.snapshots import Watcher
 
     is_live = sys.stdout.isatty()
     most = seconds if seconds is not None else None if is_live else _PIPE_SECONDS
     text = script(source, rate)
     print(queries_of(text) if sql else asked(text), end="\n\n", flush=True)
     began = time.monotonic()
-    with Signals() as signals, started(None, signals, spark, observed) as engine:
+    with run.Signals() as signals, run.started(None, signals, spark, observed) as engine:
         kept = AnswersByQuery()
         engine.default_sink, engine.beside_sink = kept.sink, kept.beside
         engine.sql(text)
-        watcher = Watcher(engine, kept)
+        watcher = snapshots.Watcher(engine, kept)
         title = f"windrow demo {source}"
-        view = LiveView(title, elsewhere="") if is_live else PlainView(answers=_ANSWERS_SHOWN)
-        told = run_watched(engine, watcher, view, signals, trigger="1 second", until=Deadline(most))
-    print(f"\n{summary(watcher.newest, time.monotonic() - began)}\n\n{try_next(source)}")
+        view = LiveView(title, elsewhere="") if is_live else plain.PlainView(answers=_ANSWERS_SHOWN)
+        told = run.run_watched(engine, watcher, view, signals, trigger="1 second", until=Deadline(most))
+    print(f"\n{plain.summary(watcher.newest, time.monotonic() - began)}\n\n{try_next(source)}")
     if told is not None:
         raise typer.Exit(told.exit_code)
 
@@ -223,7 +219,7 @@ class Deadline:
         self._seconds = seconds
         self._began: float | None = None
 
-    def __call__(self, snapshot: RunSnapshot, seconds: float) -> bool:
+    def __call__(self, snapshot: snapshots.RunSnapshot, seconds: float) -> bool:
         if self._seconds is None:
             return False
         if self._began is None and (snapshot.rows_in or seconds > _PATIENCE):

@@ -21,11 +21,8 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 from rich.text import Text
 
+from windrow.cli import declarations, options, plain, run
 from windrow.cli.answers import AnswersByQuery, LastAnswers
-from windrow.cli.declarations import Declarations
-from windrow.cli.options import Observability, SparkChoice
-from windrow.cli.plain import answer_lines, print_shown, wrapped
-from windrow.cli.run import silent
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.language.statements import begins_statement
 from windrow.language.tokens import scan
@@ -125,10 +122,10 @@ def watch(
     last = kept.last
     seen = last.number - 1 if last is not None else 0
     live = Live(auto_refresh=False, transient=False) if is_live else None
-    with suppress(KeyboardInterrupt), silent(), live or nullcontext():
+    with suppress(KeyboardInterrupt), run.silent(), live or nullcontext():
         while True:
             for answers in kept.since(seen):
-                lines = "\n".join(answer_lines(name, answers, _ANSWERS_SHOWN))
+                lines = "\n".join(plain.answer_lines(name, answers, _ANSWERS_SHOWN))
                 live.update(Text(lines), refresh=True) if live else print(lines, flush=True)
                 seen = answers.number
             if not goes_on() or (ends is not None and time.monotonic() >= ends):
@@ -169,15 +166,15 @@ class ShellSession:
     def __init__(
         self,
         state: str | Path | None,
-        spark: SparkChoice | None = None,
-        observed: Observability | None = None,
+        spark: options.SparkChoice | None = None,
+        observed: options.Observability | None = None,
         *,
         is_typed: bool,
     ) -> None:
         self._state, self._is_typed = state, is_typed
-        self._spark, self._observed = spark or SparkChoice(), observed or Observability()
+        self._spark, self._observed = spark or options.SparkChoice(), observed or options.Observability()
         self._open = ExitStack()
-        self._declared = Declarations()
+        self._declared = declarations.Declarations()
         self._engine: Windrow | None = None
         self._kept = AnswersByQuery()
         self._told: set[str] = set()
@@ -244,7 +241,7 @@ class ShellSession:
             raise QueryError(f"no command `{command[1:]}`", code="unknown-command", hint=hint)
         is_starting = self._starting is not None and not self._starting.done()
         if is_starting and self._engine is None and _SHOWS.match(text):  # what is declared is known meanwhile
-            print_shown(self._declared.sql(text))
+            plain.print_shown(self._declared.sql(text))
             return
         self._await_start()
         before = set(self.catalog.names)
@@ -263,12 +260,12 @@ class ShellSession:
                 raise QueryError(
                     "there is nothing to ask yet", code="not-running", hint="run the queries with .start"
                 )
-            print_shown(self._declared.sql(text))
+            plain.print_shown(self._declared.sql(text))
             return
         before = set(self._declared.catalog.streams)
         with self._declared.keeping(text):  # first, for errors that show their place
             shown = self._engine.sql(text)
-        print_shown(shown)
+        plain.print_shown(shown)
         new = set(self._declared.catalog.streams) - before
         if new and self._engine.is_running:
             print(f"stream `{min(new)}` is read after the next .stop and .start")
@@ -302,7 +299,7 @@ class ShellSession:
 
         query = self._declared.catalog.queries[self._known(name)]
         plan = explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
-        print(wrapped(str(plan)))
+        print(plain.wrapped(str(plan)))
 
     def _start(self, *trigger: str) -> None:
         from windrow.engine.declarations import period
@@ -395,7 +392,7 @@ class ShellSession:
     def _results(self, name: str) -> None:
         kept = self._kept.get(self._known(name))
         answers = kept.last if kept else None
-        print("\n".join(answer_lines(name, answers, _ANSWERS_SHOWN)) if answers else "no answers yet")
+        print("\n".join(plain.answer_lines(name, answers, _ANSWERS_SHOWN)) if answers else "no answers yet")
 
     def _watch(self, name: str, seconds: str | None = None) -> None:
         known = self._known(name)

@@ -22,26 +22,18 @@ import pyarrow as pa
 from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.plan import Emit
 from windrow.archive.layout import SaidOfLayout
-from windrow.engine import query_start
-from windrow.engine.archives import Archiving
+from windrow.engine import archives, load_shedding, query_start, refresh_scheduler, statistics
 from windrow.engine.epoch import Draft
-from windrow.engine.load_shedding import Effort, Shedding
 from windrow.engine.output.dispatch import Delivering, RowSink
 from windrow.engine.output.outbox import rows_schema
 from windrow.engine.records import QueryRecord, StreamRecord
-from windrow.engine.refresh_scheduler import Refreshes, RefreshTiming, both, check_every
 from windrow.engine.sharing.arrangement import Arranging, failed_leaders, is_exact, led
 from windrow.engine.sharing.shared_state import Common
-from windrow.engine.statistics import MOST_EPOCHS, EpochTimes, MeasuredWork, ObservedStatistics
 from windrow.engine.tables import Shelf, TableRecord, TableUpdate, read_contents, read_keys
 from windrow.errors import DataError, QueryError, SinkError, WindrowError
-from windrow.execution.bundle import Arrived
+from windrow.execution import bundle, delta_file, ingest, malformed_rows, shared
 from windrow.execution.close import CloseTask, QueryWork
-from windrow.execution.delta_file import WriteTarget
-from windrow.execution.ingest import archived_section, stream_source
-from windrow.execution.malformed_rows import LETTERS, malformed_section
 from windrow.execution.reports import Closed, Ingested, late_section
-from windrow.execution.shared import SharedWork
 from windrow.kernels.relational.tables import TableContents
 from windrow.language.catalog import StandingArchive, StandingQuery
 from windrow.optimizer.flows import Statistics
@@ -50,11 +42,8 @@ from windrow.sharing.questions import QueryNeeds
 from windrow.sinks import MemorySink, Sink, open_sink
 from windrow.spark.sources import Source, infer_columns
 from windrow.spark.sources.urls import malformed_sink
-from windrow.state.crash import crash_point
-from windrow.state.history import discard, sweep
+from windrow.state import crash, history, manifest, names
 from windrow.state.log import CommitLog
-from windrow.state.manifest import Manifest, OutboxEntry, SourceState
-from windrow.state.names import DRIVER, KEYS
 from windrow.state.store import Store
 
 #: what an epoch replaces before it is committed
@@ -78,7 +67,7 @@ class Arrival:
 
     stream: str
     frame: Any
-    read: SourceState | None = None
+    read: manifest.SourceState | None = None
     waiting: int = 0
     around: float = 0.0
     #: what the source remembers of them one by one
@@ -116,7 +105,9 @@ class Event:
 class Jobs(Protocol):
     """What runs the two jobs of an epoch."""
 
-    def ingest(self, batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
+    def ingest(
+        self, batches: Sequence[bundle.Arrived], place: delta_file.WriteTarget, now: int
+    ) -> list[Ingested]:
         """New rows to delta files."""
 
     def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
@@ -152,7 +143,7 @@ class Engine:
     def __post_init__(self) -> None:
         self.lock = RLock()
         if self.last.is_unread:  # a first run that ends at a mistake in its script does not bind the second
-            self.log.last = Manifest(self.last.number, self.last.owner, self.last.shards)
+            self.log.last = manifest.Manifest(self.last.number, self.last.owner, self.last.shards)
         self.shards = self.last.shards or self.shards
         self.delivering = Delivering(self._told)
         #: what the last commit knows and the next one does not
@@ -161,14 +152,14 @@ class Engine:
         self._dropped_tables: set[str] = set()
         self._closing: list[tuple[str, Sink]] = []
         self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
-        self.shedding = Shedding.of(self.last.decisions, self._state_id)
+        self.shedding = load_shedding.Shedding.of(self.last.decisions, self._state_id)
         self.common = Common.of(self.last.decisions)
-        self.refreshes = Refreshes.of(self.last.decisions)
-        self.observed = ObservedStatistics.of(self.last.decisions)
+        self.refreshes = refresh_scheduler.Refreshes.of(self.last.decisions)
+        self.observed = statistics.ObservedStatistics.of(self.last.decisions)
         #: how long each query took since this process runs
         self.seconds: dict[str, float] = {}
-        self.costs = MeasuredWork()
-        self._effort: Effort | None = None
+        self.costs = statistics.MeasuredWork()
+        self._effort: load_shedding.Effort | None = None
         #: when the last epoch with rows began
         self._began: float | None = None
         #: seconds that the last commit took
@@ -183,9 +174,9 @@ class Engine:
         #: what the next commit names is written here
         self._files = self.store.grouped()
         self._sweep_due = self.log.last.number + SWEEP_EVERY
-        self.archives = Archiving(self)
+        self.archives = archives.Archiving(self)
         #: what the last epochs took
-        self.epochs: deque[EpochTimes] = deque(maxlen=MOST_EPOCHS)
+        self.epochs: deque[statistics.EpochTimes] = deque(maxlen=statistics.MOST_EPOCHS)
         self._numbers = count(1)
 
     @property
@@ -193,7 +184,7 @@ class Engine:
         return self.log.store
 
     @property
-    def last(self) -> Manifest:
+    def last(self) -> manifest.Manifest:
         """The last commit."""
         return self.log.last
 
@@ -232,13 +223,15 @@ class Engine:
         malformed = malformed_sink(stream.source)
         if malformed is not None:
             opened = self.opened(malformed, f"malformed_{name}")
-            sinks[malformed_section(name)] = RowSink(f"malformed_{name}", opened, LETTERS)
+            sinks[malformed_rows.malformed_section(name)] = RowSink(
+                f"malformed_{name}", opened, malformed_rows.LETTERS
+            )
 
     def drop_stream(self, name: str) -> None:
         """Forget a stream."""
         with self.lock:
             del self.streams[name]
-            for section in (late_section(name), malformed_section(name)):
+            for section in (late_section(name), malformed_rows.malformed_section(name)):
                 self.delivering.row_sinks.pop(section, None)
             self._dropped_streams.add(name)
             self._registered = True
@@ -259,7 +252,7 @@ class Engine:
 
     def _contents(self, table: Table) -> TableContents:
         """The rows of a table as of the last commit."""
-        files = {ref.name: ref for ref in self.last.chunks.get(DRIVER, ())}
+        files = {ref.name: ref for ref in self.last.chunks.get(names.DRIVER, ())}
         parts = [files[name] for name in self.tables[table.name].history]
         return read_contents(self.store, table, parts)
 
@@ -298,7 +291,7 @@ class Engine:
             else:
                 seen = [g for name in record.streams if (g := self.streams[name].greatest) is not None]
                 record = replace(record, complete_from=max(seen) + 1 if seen else None)
-            check_every(record)
+            refresh_scheduler.check_every(record)
             opened = sink or self.opened(query.sink or "memory:", query.name)
             self._join_domains(record)
             for stream in record.streams:
@@ -319,7 +312,7 @@ class Engine:
 
     def check_query(self, query: StandingQuery) -> None:
         """Build a query as `add_query` would, over streams that may be declared with it; nothing is kept."""
-        check_every(
+        refresh_scheduler.check_every(
             query_start.begun(
                 query, self.last.number, basis=query_start.Basis(planner=self.planner), by_group=self.by_group
             )
@@ -370,7 +363,7 @@ class Engine:
         total = sum(self.seconds.values())
         return self.seconds.get(record.id, 0.0) / total if total else 0.0
 
-    def timing(self, record: QueryRecord) -> RefreshTiming | None:
+    def timing(self, record: QueryRecord) -> refresh_scheduler.RefreshTiming | None:
         """How often a query is refreshed, if it does not ask for every window."""
         return self.refreshes.timing(record)
 
@@ -443,7 +436,7 @@ class Engine:
     def keys_of(self, stream: str) -> pa.Table | None:
         """What the source of a stream remembers one by one."""
         with self.lock:
-            return read_keys(self.store, stream, self.last.chunks.get(KEYS, ()))
+            return read_keys(self.store, stream, self.last.chunks.get(names.KEYS, ()))
 
     def read_from(self, name: str, source: Source) -> None:
         """The rows of a stream come from here. Refused if then something could never be answered."""
@@ -476,7 +469,7 @@ class Engine:
 
     def opened(self, url: str, query: str) -> Sink:
         """The sink that a text stands for."""
-        return open_sink(url, query, hook=crash_point, state=self._state_id)
+        return open_sink(url, query, hook=crash.crash_point, state=self._state_id)
 
     # ------------------------------------------------------------ epochs
 
@@ -486,7 +479,7 @@ class Engine:
         promises: Sequence[WatermarkAdvance] = (),
         seals: Sequence[str] = (),
         unwatched: Mapping[str, int] | None = None,
-    ) -> Manifest:
+    ) -> manifest.Manifest:
         """Take what is new, answer what is due, commit, deliver. If it fails, nothing has happened.
 
         `unwatched` is how many microseconds nobody could tell whether rows of a stream were there: its
@@ -541,18 +534,22 @@ class Engine:
                     setattr(self, name, value)
                 self._arranging = arranged
                 with suppress(WindrowError):
-                    discard(self.log)
+                    history.discard(self.log)
             raise
 
     def _note(
-        self, effort: Effort, arrivals: Sequence[Arrival], began: int, seconds: tuple[float, float]
+        self,
+        effort: load_shedding.Effort,
+        arrivals: Sequence[Arrival],
+        began: int,
+        seconds: tuple[float, float],
     ) -> None:
         """Remember what an epoch took: `seconds` are those for rows, and those for rows and windows."""
         read, on_rows = seconds
         backlog = sum(arrival.waiting for arrival in arrivals)
         known = next(self._numbers), self.last.number, began, effort.rows, effort.shed, backlog
         rest = on_rows - read, self._committing, self.delivering.seconds
-        self.epochs.append(EpochTimes(*known, read, *rest))
+        self.epochs.append(statistics.EpochTimes(*known, read, *rest))
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
         """What else there is to know of an epoch's effort."""
@@ -616,7 +613,7 @@ class Engine:
             if arrival.keys is not None:
                 draft.remember(arrival.stream, arrival.keys, self._place())
 
-    def _arrived(self, draft: Draft, arrival: Arrival) -> Arrived:
+    def _arrived(self, draft: Draft, arrival: Arrival) -> bundle.Arrived:
         record = draft.streams[arrival.stream]
         readers = [q for q in draft.queries.values() if q.is_running and arrival.stream in q.streams]
         bundles = tuple(query.bundle for query in readers if not query.shares)
@@ -627,13 +624,13 @@ class Engine:
         held = {name: each.progress for name, each in draft.tables.items()}
         shed, own = self.shedding.rows(record, draft), self.shedding.own_rows(record, draft)
         known = record.known, bundles, order, others, panes, held, shed, own
-        archived = archived_section(stream_source(arrival.stream)) in draft.archived
+        archived = ingest.archived_section(ingest.stream_source(arrival.stream)) in draft.archived
         together = self._together.get(arrival.stream, True)
-        section = malformed_section(arrival.stream)
+        section = malformed_rows.malformed_section(arrival.stream)
         malformed = section if section in self.delivering.row_sinks else None
         hands_on = record.source is not None and record.source.hands_on_malformed
         more = archived, shared_states, together, hands_on, malformed
-        return Arrived(record.stream, arrival.frame, *known, *more)
+        return bundle.Arrived(record.stream, arrival.frame, *known, *more)
 
     def _close(self, draft: Draft, began: float) -> None:
         wants, drops = self.archives.wants_lifetimes, self.shedding.drops
@@ -641,7 +638,10 @@ class Engine:
         left = None if self.limit is None else self.limit - (ready - began)
         chosen = draft.refreshed(self.refreshes, left)
         own = [(each, each.query.name) for each in draft.due(chosen)]
-        work = [replace(each, drops=both(each.drops, drops(n)), lifetimes=wants(n)) for each, n in own]
+        work = [
+            replace(each, drops=refresh_scheduler.both(each.drops, drops(n)), lifetimes=wants(n))
+            for each, n in own
+        ]
         work = [self._without_unread(each, draft) for each in work]
         shared = [self._without_dropped(each) for each in draft.shared_due(chosen)]
         if work or shared:
@@ -662,7 +662,7 @@ class Engine:
         record = next(each for each in draft.queries.values() if each.id == work.query.name)
         return replace(work, unread=self.shedding.unread(record, draft, work.clock))
 
-    def _without_dropped(self, work: SharedWork) -> SharedWork:
+    def _without_dropped(self, work: shared.SharedWork) -> shared.SharedWork:
         """The same, with windows that are left out not even asked for."""
         drops = self.shedding.drops
         askers = tuple(replace(asker, drops=drops(asker.query)) for asker in work.turn.askers)
@@ -672,8 +672,8 @@ class Engine:
         """Run the close job for some queries outside their turn."""
         return self.jobs.close(draft.tasks(work, [], self._place()))
 
-    def _place(self) -> WriteTarget:
-        return WriteTarget(self._files, self.last.number + 1, self.log.owner.epoch, self.shards)
+    def _place(self) -> delta_file.WriteTarget:
+        return delta_file.WriteTarget(self._files, self.last.number + 1, self.log.owner.epoch, self.shards)
 
     def commit_draft(self, draft: Draft) -> None:
         """Make a draft the last commit."""
@@ -682,10 +682,10 @@ class Engine:
         draft.decisions |= (
             shedding.decisions | self.refreshes.decisions(draft.known) | self.observed.decisions
         )
-        crash_point("before-commit")
+        crash.crash_point("before-commit")
         self._files.settle()
         self.log.commit(draft.manifest(self.shards))
-        crash_point("after-commit")
+        crash.crash_point("after-commit")
         self.shedding = shedding
         failed = [
             q for name, q in draft.queries.items() if not q.is_running and self.queries[name].is_running
@@ -717,7 +717,7 @@ class Engine:
             self.jobs.stay_ready()
         with self.lock:
             if self.last.number >= self._sweep_due + (0 if is_idle else PATIENCE):
-                sweep(self.log, KEEP)
+                history.sweep(self.log, KEEP)
                 self._sweep_due = self.last.number + SWEEP_EVERY
 
     # ------------------------------------------------------------ delivery
@@ -731,7 +731,7 @@ class Engine:
             self.delivering.deliver(self.store, self.last.outbox, list(self.queries.values()))
             self.archives.deliver(only_due=only_due)
 
-    def mark_delivered(self, entries: Sequence[OutboxEntry], section: str) -> None:
+    def mark_delivered(self, entries: Sequence[manifest.OutboxEntry], section: str) -> None:
         """The next commit need not name them for this section any more."""
         self.delivering.mark(entries, section)
 

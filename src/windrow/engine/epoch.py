@@ -19,25 +19,14 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.catalog import Stream
+from windrow.engine import load_shedding, refresh_scheduler, retention, statistics
 from windrow.engine import tables as table_records
 from windrow.engine.archives import Archiving
-from windrow.engine.load_shedding import Effort
 from windrow.engine.output.outbox import asking, with_followers, with_readers
 from windrow.engine.records import QueryRecord, StreamRecord
-from windrow.engine.refresh_scheduler import (
-    Refreshes,
-    RefreshGroup,
-    Without,
-    group_by_itself,
-    group_of,
-    newest,
-    only,
-)
-from windrow.engine.retention import last_answers, tidied
 from windrow.engine.sharing.arrangement import led
 from windrow.engine.sharing.common_subplans import Membership
 from windrow.engine.sharing.shared_state import Common, labels_of
-from windrow.engine.statistics import ObservedStatistics
 from windrow.errors import StateError
 from windrow.execution.close import CloseTask, QueryWork
 from windrow.execution.delta_file import WriteTarget
@@ -71,7 +60,7 @@ class Between(Protocol):
     streams: dict[str, StreamRecord]
     queries: dict[str, QueryRecord]
     common: Common
-    observed: ObservedStatistics
+    observed: statistics.ObservedStatistics
     shares: bool
     archives: Archiving
 
@@ -175,7 +164,7 @@ class Draft:
             for query, latest in report.latest.items():
                 self._reaches(query, latest)
 
-    def effort(self, on_rows: float, on_answers: float) -> Effort:
+    def effort(self, on_rows: float, on_answers: float) -> load_shedding.Effort:
         """What the epoch took, up to now, and how many rows came in it."""
         came = [(record, self.before.get(name)) for name, record in self.streams.items()]
         rows = sum(r.known.accepted - (b.known.accepted if b else 0) for r, b in came)
@@ -187,7 +176,7 @@ class Draft:
         levels: dict[str, tuple[float, ...]] = {}
         for (query, _), (seconds, _) in sorted(self.levels.items()):
             levels[query] = (*levels.get(query, ()), seconds)
-        return Effort(rows, shed, on_rows, on_answers, by_query=work, by_level=levels)
+        return load_shedding.Effort(rows, shed, on_rows, on_answers, by_query=work, by_level=levels)
 
     def promise(self, name: str, progress: int, where: Mapping[str, Any] | None, now: int) -> None:
         """Somebody outside says that no more rows, or no more changes of a table, come below `progress`."""
@@ -237,7 +226,7 @@ class Draft:
     def tidy(self, place: WriteTarget) -> None:
         """Forget kept rows that are too old, and put small files of them together."""
         for name, record in self.streams.items():
-            self.streams[name], self._kept = tidied(record, self._kept, place)
+            self.streams[name], self._kept = retention.tidied(record, self._kept, place)
 
     @property
     def moved(self) -> bool:
@@ -316,22 +305,22 @@ class Draft:
 
     # ------------------------------------------------------------ queries
 
-    def refreshed(self, refreshes: Refreshes, seconds: float | None = None) -> set[str]:
+    def refreshed(self, refreshes: refresh_scheduler.Refreshes, seconds: float | None = None) -> set[str]:
         """Of the queries that do not ask for every window, those that are answered now, on all of which
         together so many seconds may be spent."""
-        groups: list[RefreshGroup] = []
+        groups: list[refresh_scheduler.RefreshGroup] = []
         for name in self.common.shared_states:
             running = self._running(name)
             if any(record.query.every is not None for record in running):
                 shared_state = self.common.shared_state(name)
                 asking = [(record, self.common.asker(record.id)) for record in running]
-                group = group_of(shared_state, asking, self._clock(shared_state.stream))
+                group = refresh_scheduler.group_of(shared_state, asking, self._clock(shared_state.stream))
                 groups += [group] if group is not None else []
         for record in self._own:
             if record.query.every is not None:
                 work = self._work(record)
                 moved = self._work(replace(record, held=None)).clock
-                groups.append(group_by_itself(record, moved, work.clock))
+                groups.append(refresh_scheduler.group_by_itself(record, moved, work.clock))
         return refreshes.due(groups, seconds)
 
     def due(self, chosen: Collection[str] = ()) -> list[QueryWork]:
@@ -348,8 +337,8 @@ class Draft:
             return work if _is_due(work) or forced else None
         if record.id in chosen or forced:
             greatest = {name: self.streams[name].greatest for name in record.streams}
-            end = newest(record, work.clock.now, greatest) if record.id in chosen else None
-            return replace(work, drops=Without(end), reports=(only(end),))
+            end = refresh_scheduler.newest(record, work.clock.now, greatest) if record.id in chosen else None
+            return replace(work, drops=refresh_scheduler.Without(end), reports=(refresh_scheduler.only(end),))
         if _is_due(work):
             self.queries[record.query.name] = replace(record, held=work.clock.before)
         return None
@@ -550,7 +539,7 @@ class Draft:
         tables = {**self._known_tables, **{name: r.to_state() for name, r in self.tables.items()}}
         held = {file for table in tables.values() for file in table.options["history"]}
         deltas = tuple(ref for ref in self._deltas if ref.name in held or self._is_needed(ref))
-        answers = last_answers(self.last.chunks.get(ANSWERS, ()), self._outgoing, self._answering)
+        answers = retention.last_answers(self.last.chunks.get(ANSWERS, ()), self._outgoing, self._answering)
         own = {DRIVER: deltas, KEPT: tuple(self._kept), ANSWERS: answers, KEYS: tuple(self._keys)}
         return self.last.successor(
             shards=shards,

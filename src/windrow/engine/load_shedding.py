@@ -21,21 +21,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from windrow.engine.gaps import Gap, gaps, joined
-from windrow.shedding import agreement
+from windrow.shedding import agreement, controller, rules
 from windrow.shedding.agreement import SheddingGroup, SheddingGroups, share, unread
-from windrow.shedding.controller import (
-    Admission,
-    Bill,
-    Controller,
-    Member,
-    QueryLoad,
-    next_cycles,
-    shortest,
-    steady,
-)
+from windrow.shedding.controller import Admission, Bill, Controller
 from windrow.shedding.load import Monitor, OperatorWork, Sample
 from windrow.shedding.phases import Cycles, Phases
-from windrow.shedding.rules import CannotShed, early_share
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:
@@ -158,7 +148,7 @@ class Overload:
             load = offered * bill.total / total
             whole = sum(parts[each.name] for each in group.members)
             queries += [
-                QueryLoad(each.name, load * parts[each.name] / whole, bill.most, each.priority)
+                controller.QueryLoad(each.name, load * parts[each.name] / whole, bill.most, each.priority)
                 for each in group.members
             ]
         others = max(0.0, offered - sum(query.load for query in queries))
@@ -216,7 +206,7 @@ def _bill(
     rows, answers = costs
     part = sum(parts[member.name] for member in group.members)
     streams = {stream for member in group.members for stream in member.sheddable}
-    early = 0.0 if streams & set(blocked) else min(1.0, early_share(group.drop, 1.0))
+    early = 0.0 if streams & set(blocked) else min(1.0, rules.early_share(group.drop, 1.0))
     more = {
         member.name: rows
         * parts[member.name]
@@ -225,7 +215,7 @@ def _bill(
         if len(member.arcs) > 1
     }
     members = tuple(
-        Member(
+        controller.Member(
             member.name,
             group.drop.most,
             member.priority,
@@ -395,10 +385,12 @@ class Shedding:
         if free is None or self.forced is not None:
             return free, group.cycles
         losses = [self._wanted(member.name) for member in group.members]
-        batch = shortest(group.drop, max(losses), _moved(draft, group) * 2 // agreement.MOST_INTERVALS)
+        batch = controller.shortest(
+            group.drop, max(losses), _moved(draft, group) * 2 // agreement.MOST_INTERVALS
+        )
         known = [self.phases.get(member.name, Phases()) for member in group.members]
         ended = max(member.grid.end(member.grid.last_ending(free)) for member in group.members)
-        return next_cycles(known, replace(group.cycles, batch=batch), ended, max(losses))
+        return controller.next_cycles(known, replace(group.cycles, batch=batch), ended, max(losses))
 
     def _loss(self, query: str, cycles: Cycles) -> tuple[float, bool]:
         if query not in self.sharing.agreed:
@@ -407,7 +399,7 @@ class Shedding:
             return min(self.forced, cycles.most), False
         if query in self.overload.admission.suspended:
             return 0.0, True
-        return steady(self._wanted(query), cycles.batch), False
+        return controller.steady(self._wanted(query), cycles.batch), False
 
     def _wanted(self, query: str) -> float:
         """What a query should lose, by the load."""
@@ -484,7 +476,7 @@ def _clock(draft: Draft, record: QueryRecord) -> float:
 def _width(record: QueryRecord) -> int:
     try:
         return max(way.width for way in agreement.reaches(record.query.plan))
-    except CannotShed:
+    except rules.CannotShed:
         return 0
 
 

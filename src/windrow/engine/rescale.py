@@ -42,25 +42,19 @@ from windrow.execution.relational import OF
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import shards_of, split
 from windrow.kernels.panes.subtract_on_evict import TOTAL
-from windrow.kernels.relational.emission import WAITING, Snapshots
-from windrow.kernels.relational.implementations import placed
+from windrow.kernels.relational import emission, implementations, negation, signed_rows
 from windrow.kernels.relational.internal.build import Outliving
 from windrow.kernels.relational.internal.runs import WindowRuns
-from windrow.kernels.relational.negation import Matched
 from windrow.kernels.relational.operator import Operator
 from windrow.kernels.relational.program import RelationalProgram
-from windrow.kernels.relational.signed_rows import FOREVER, ID, VE, N
 from windrow.kernels.relational.windows.leaf import WHO
 from windrow.kernels.state import PANE, Chunk, State, chunked, joined
 from windrow.physical.native_sql import native_query, native_shared_state
 from windrow.physical.partitioning import routed_outputs
 from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit
+from windrow.state import crash, history, manifest, names
 from windrow.state.chunk import Key, chunk_writer, open_chunk
-from windrow.state.crash import crash_point
-from windrow.state.history import discard
 from windrow.state.log import CommitLog
-from windrow.state.manifest import ChunkRef, Manifest
-from windrow.state.names import DRIVER
 from windrow.state.shard import Shard, change_shard
 from windrow.windows.patterns import Pattern
 
@@ -188,14 +182,14 @@ class RowStates:
         in any shard."""
         assert self._kind is not None
         operator, names = self._known.get(place, (None, []))
-        if place.rpartition(":")[2] == WAITING:
+        if place.rpartition(":")[2] == emission.WAITING:
             names = list(self.unit.placement[name])
         for column in names:
             if column in frame.columns:
                 shards = shards_of(frame.select(column), {column: self._kind}, self.shards.old)
                 if (shards == old).all():
                     return column
-        if isinstance(operator, Snapshots) and _is_left_to_expire(operator.emit, frame):
+        if isinstance(operator, emission.Snapshots) and _is_left_to_expire(operator.emit, frame):
             return None
         what = f"`{operator.name}` keeps {name}" if operator is not None else f"{place} keeps {name}"
         raise cannot_rescale(self.query, f"{what} without the column that its rows are routed by")
@@ -204,7 +198,7 @@ class RowStates:
         """Numbers that rows of several shards have in common become different ones, in the same order; zero
         is no row. Where plans are computed again, results are known by values and instants too: these stay.
         """
-        ids = [name for name in frame.columns if name == WHO or name.startswith(ID)]
+        ids = [name for name in frame.columns if name == WHO or name.startswith(signed_rows.ID)]
         operator, _ = self._known.get(place, (None, []))
         if isinstance(operator, Outliving):
             windows = [source for source in operator.sources if isinstance(source, WindowRuns)]
@@ -236,9 +230,9 @@ class RowStates:
 
 def _is_left_to_expire(emit: Emit, rows: pl.DataFrame) -> bool:
     """Whether results are reported until they expire, and nothing that comes takes them back."""
-    if not emit.is_periodic or emit.input.label.pattern is Pattern.STR or (rows[N] < 0).any():
+    if not emit.is_periodic or emit.input.label.pattern is Pattern.STR or (rows[signed_rows.N] < 0).any():
         return False
-    return emit.input.label.pattern is Pattern.MON or bool((rows[VE] < FOREVER).all())
+    return emit.input.label.pattern is Pattern.MON or bool((rows[signed_rows.VE] < signed_rows.FOREVER).all())
 
 
 def _copied(state: State) -> State:
@@ -255,7 +249,9 @@ def _copied(state: State) -> State:
 def _candidates(program: RelationalProgram, unit: GeneralUnit) -> dict[str, tuple[Operator, list[str]]]:
     """For each place of an operator, the columns that may hold the routed value in what it keeps."""
     outputs = routed_outputs(program.emit, unit.placement)
-    nodes: dict[str, Plan] = {place: node for _, node, place, _ in placed(program) if place is not None}
+    nodes: dict[str, Plan] = {
+        place: node for _, node, place, _ in implementations.placed(program) if place is not None
+    }
     tables = [
         f"{node.table.alias}.{column}"
         for node in program.emit.walk()
@@ -278,7 +274,7 @@ def _candidates(program: RelationalProgram, unit: GeneralUnit) -> dict[str, tupl
             names += [*below, outputs.get(id(node))]
             if isinstance(node, Aggregate):
                 names += _routed_keys(node, outputs)
-        if isinstance(operator, Matched):
+        if isinstance(operator, negation.Matched):
             keys = enumerate(operator.kept.keys)
             names += [f"#key{n}" for n, key in keys if isinstance(key, ColumnRef) and key.name in names]
         found[place] = operator, [name for name in dict.fromkeys([*names, *anywhere]) if name is not None]
@@ -319,7 +315,7 @@ def check_shards(shards: int) -> None:
         )
 
 
-def rescale(log: CommitLog, shards: int) -> Manifest:
+def rescale(log: CommitLog, shards: int) -> manifest.Manifest:
     """Route the state of an engine that does not run; nothing is done if it has so many shards already."""
     check_shards(shards)
     last = log.last
@@ -330,7 +326,7 @@ def rescale(log: CommitLog, shards: int) -> Manifest:
     except BaseException:
         if log.last is last:
             with suppress(StateError):
-                discard(log)
+                history.discard(log)
         raise
 
 
@@ -396,29 +392,31 @@ class _Rescale:
 
     # ------------------------------------------------------------ states
 
-    def run(self) -> Manifest:
+    def run(self) -> manifest.Manifest:
         """Write everything, and commit it."""
         numbers = [number for number in self.last.chunks if number >= 0]
         chunks = {number: refs for number, refs in self.last.chunks.items() if number < 0}
         for stage in range(1 + max(numbers, default=-1) // self.shards.old):
             chunks |= self._stage(stage)
-        if DRIVER in chunks:
-            chunks[DRIVER] = tuple(ref for old in chunks[DRIVER] if (ref := self._delta(old)) is not None)
-        crash_point("before-commit")
+        if names.DRIVER in chunks:
+            chunks[names.DRIVER] = tuple(
+                ref for old in chunks[names.DRIVER] if (ref := self._delta(old)) is not None
+            )
+        crash.crash_point("before-commit")
         self.files.settle()
         kept = {number: refs for number, refs in chunks.items() if refs}
         more = {"shards": self.shards.new, "chunks": kept, "decisions": self.last.decisions}
         found = self.log.commit(self.last.successor(**more))
-        crash_point("after-commit")
+        crash.crash_point("after-commit")
         return found
 
-    def _stage(self, stage: int) -> dict[int, tuple[ChunkRef, ...]]:
+    def _stage(self, stage: int) -> dict[int, tuple[manifest.ChunkRef, ...]]:
         """The state files of one stage of the close job."""
         old = {
             shard: Shard(self.files, self.last.chunks.get(stage * self.shards.old + shard, ()))
             for shard in range(self.shards.old)
         }
-        written: dict[int, list[ChunkRef]] = {}
+        written: dict[int, list[manifest.ChunkRef]] = {}
         with ExitStack() as stack:
             changes = {}
             for shard in range(self.shards.new):
@@ -446,7 +444,7 @@ class _Rescale:
 
     # ------------------------------------------------------------ rows that wait
 
-    def _delta(self, ref: ChunkRef) -> ChunkRef | None:
+    def _delta(self, ref: manifest.ChunkRef) -> manifest.ChunkRef | None:
         """A delta file for the new shards; what belongs to a table is for all of them, and stays."""
         if "stream" not in ref.metadata:
             return ref

@@ -22,12 +22,9 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from windrow.algebra.canonical import canonical_text
-from windrow.algebra.catalog import Stream
-from windrow.algebra.expressions import ColumnRef, Expression, substituted
-from windrow.algebra.operators import Filter, Project
+from windrow.algebra import canonical, catalog, expressions, types
+from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Plan, Scan, Window
-from windrow.algebra.types import Kind
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.execution.relational import OF, states_of
 from windrow.kernels.relational.state_transfer import held_rows
@@ -249,7 +246,7 @@ class ObservedStatistics:
             table_rows={name: float(rows) for name, rows in tables.items()},
         )
 
-    def _known(self, plan: Emit) -> Iterator[tuple[Expression, float]]:
+    def _known(self, plan: Emit) -> Iterator[tuple[expressions.Expression, float]]:
         """The conditions of a query of which something is known, as the rules leave them."""
         for node in normalise(plan).plan.walk():
             condition = _condition(node)
@@ -257,13 +254,13 @@ class ObservedStatistics:
                 yield condition[0], self.passing[key]
 
 
-def _condition(node: Plan) -> tuple[Expression, RangeWindow, Scan] | None:
+def _condition(node: Plan) -> tuple[expressions.Expression, RangeWindow, Scan] | None:
     """The one condition on the rows of a window, the window, and its stream; None if there is none, or there
     are several."""
-    found: list[Expression] = []
+    found: list[expressions.Expression] = []
     window: RangeWindow | None = None
-    while isinstance(node, Filter | Project | Window):
-        found += [node.predicate] if isinstance(node, Filter) else []
+    while isinstance(node, ops.Filter | ops.Project | Window):
+        found += [node.predicate] if isinstance(node, ops.Filter) else []
         if isinstance(node, Window):
             window = node.spec if isinstance(node.spec, RangeWindow) else None
         node = node.input
@@ -272,13 +269,15 @@ def _condition(node: Plan) -> tuple[Expression, RangeWindow, Scan] | None:
     return found[0], window, node
 
 
-def _key(predicate: Expression, scan: Scan) -> str:
+def _key(predicate: expressions.Expression, scan: Scan) -> str:
     """A condition on a stream, whatever the stream is called in a query."""
     names = {
-        column.name: ColumnRef(scan.stream.name + column.name.removeprefix(scan.alias), column.type)
+        column.name: expressions.ColumnRef(
+            scan.stream.name + column.name.removeprefix(scan.alias), column.type
+        )
         for column in scan.schema
     }
-    return canonical_text([scan.stream.name, substituted(predicate, names)])
+    return canonical.canonical_text([scan.stream.name, expressions.substituted(predicate, names)])
 
 
 def _kept_rows(last: Manifest, record: QueryRecord) -> int:
@@ -287,7 +286,7 @@ def _kept_rows(last: Manifest, record: QueryRecord) -> int:
     return sum(facts.rows for name, facts in of if name.partition(OF)[0] in record.bundle.places)
 
 
-def _units(stream: Stream, ticks: int) -> float:
+def _units(stream: catalog.Stream, ticks: int) -> float:
     """A span of a stream's attribute in units of time: seconds, or its own."""
-    is_time = stream.schema.column(stream.wattr).type.kind is Kind.TIMESTAMP
+    is_time = stream.schema.column(stream.wattr).type.kind is types.Kind.TIMESTAMP
     return ticks / _MICROSECONDS if is_time else float(ticks)

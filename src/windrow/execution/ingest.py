@@ -17,13 +17,10 @@ import pyarrow as pa
 from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import DataError, WindrowError
+from windrow.execution import kept_rows, malformed_rows, relational, shared
 from windrow.execution.bundle import Bundle, as_declared, parted
 from windrow.execution.delta_file import FEED, Spool, WriteTarget, put_tables
-from windrow.execution.kept_rows import KeptWriter
-from windrow.execution.malformed_rows import MALFORMED, letters, stray_letters
-from windrow.execution.relational import RowsGathering
 from windrow.execution.reports import DONE, Fault, Ingested, fault_of, message, timed, undisturbed
-from windrow.execution.shared import SharedStateGathering
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.kernels.columnar.hashing import split
@@ -189,11 +186,11 @@ class RowsTask:
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
         intake, known = Intake(self.stream), self.known
         gathering = [self._gathering(queries) for queries in _filed_together(self.queries)]
-        common = [SharedStateGathering(shared_state) for shared_state in self.shared_states]
+        common = [shared.SharedStateGathering(shared_state) for shared_state in self.shared_states]
         observed: list[Observed] = []
         place, shed, malformed = self.place, 0, 0
         spent: dict[str, float] = {}
-        with Spool(place, folder=OUTBOX) as outbox, KeptWriter(place, self.stream) as kept:
+        with Spool(place, folder=OUTBOX) as outbox, kept_rows.KeptWriter(place, self.stream) as kept:
             for rows in batches:
                 frame, left_out = self._read(rows, intake, outbox)
                 malformed += left_out
@@ -245,13 +242,13 @@ class RowsTask:
         if told is not None:
             left_out += len(told)
             if self.malformed_sink is not None:
-                outbox.writer.add(self.malformed_sink, letters(told.to_pylist()))
+                outbox.writer.add(self.malformed_sink, malformed_rows.letters(told.to_pylist()))
         frame = frame_from_arrow(as_declared(batch, self.stream.schema), self.stream.schema)
         if self.hands_on and self.stream.domain.resolution is not None:
             frame, stray = intake.sound(frame)
             left_out += stray.height
             if self.malformed_sink is not None and stray.height:
-                outbox.writer.add(self.malformed_sink, stray_letters(self.stream, stray))
+                outbox.writer.add(self.malformed_sink, malformed_rows.stray_letters(self.stream, stray))
         return frame, left_out
 
     def _own(self, needed: pl.DataFrame, query: str) -> pl.DataFrame:
@@ -259,13 +256,13 @@ class RowsTask:
         own = self.own.get(query, ())
         return without(needed, self.stream.wattr, own) if own != self.shed else needed
 
-    def _gathering(self, queries: Sequence[Bundle]) -> _Gathering | RowsGathering:
+    def _gathering(self, queries: Sequence[Bundle]) -> _Gathering | relational.RowsGathering:
         unit = queries[0].unit
         if isinstance(unit, SlidingUnit):
             (query,) = queries
             return _Gathering(query, unit.program, self.known)
         everything = {**self.others, self.stream.name: self.known}
-        return RowsGathering(queries, unit, self.stream.name, everything, self.held)
+        return relational.RowsGathering(queries, unit, self.stream.name, everything, self.held)
 
 
 def _filed_together(queries: Iterable[Bundle]) -> Iterable[list[Bundle]]:
@@ -421,7 +418,9 @@ class LettersTask:
         undisturbed()
         with Spool(self.place, folder=OUTBOX) as outbox:
             for batch in batches:
-                outbox.writer.add(self.section, letters(batch.column(MALFORMED).to_pylist()))
+                outbox.writer.add(
+                    self.section, malformed_rows.letters(batch.column(malformed_rows.MALFORMED).to_pylist())
+                )
         yield message(DONE, Ingested(self.stream, outbox=outbox.ref))
 
 

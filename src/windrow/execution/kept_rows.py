@@ -25,10 +25,7 @@ from windrow.execution.delta_file import WriteTarget
 from windrow.execution.reports import DONE, Ingested, message, undisturbed
 from windrow.kernels.columnar.columns import frame_from_arrow, polars_type
 from windrow.kernels.intake import Intake, Known
-from windrow.state.chunk import chunk_missing
-from windrow.state.crash import crash_point
-from windrow.state.manifest import ChunkRef, Facts
-from windrow.state.names import CHUNKS, DRIVER, new_chunk_name
+from windrow.state import chunk, crash, manifest, names
 from windrow.state.store import Store, damaged, explained
 from windrow.windows.domain import ARRIVAL_TS
 
@@ -49,7 +46,7 @@ class KeptWriter:
     def __init__(self, place: WriteTarget, stream: Stream, **metadata: Any) -> None:
         self._place, self._stream = place, stream
         self._metadata = {"stream": stream.name, "commit": place.commit, **metadata}
-        self._name = new_chunk_name(place.commit, place.owner, DRIVER, CHUNKS, "parquet")
+        self._name = names.new_chunk_name(place.commit, place.owner, names.DRIVER, names.CHUNKS, "parquet")
         self._stack = ExitStack()
         self._file: _Summed | None = None
         self._writer: pq.ParquetWriter | None = None
@@ -70,13 +67,15 @@ class KeptWriter:
             self._write()
 
     @property
-    def ref(self) -> ChunkRef | None:
+    def ref(self) -> manifest.ChunkRef | None:
         """The finished file, if there is one."""
         if self._file is None:
             return None
-        facts = Facts(self._rows, self._file.size, *self._ends)
+        facts = manifest.Facts(self._rows, self._file.size, *self._ends)
         digest = self._file.digest.hexdigest()
-        return ChunkRef(self._name, self._file.size, digest, self._rows, {ROWS: facts}, self._metadata)
+        return manifest.ChunkRef(
+            self._name, self._file.size, digest, self._rows, {ROWS: facts}, self._metadata
+        )
 
     def __enter__(self) -> KeptWriter:
         return self
@@ -88,7 +87,7 @@ class KeptWriter:
             elif self._waiting:
                 self._write()
         if self._file is not None:
-            crash_point("chunk-written")
+            crash.crash_point("chunk-written")
 
     def _write(self) -> None:
         table = pa.concat_tables(self._waiting)
@@ -99,7 +98,7 @@ class KeptWriter:
             self._file = _Summed(self._stack.enter_context(store.writer(self._name)))
             self._writer = self._stack.enter_context(pq.ParquetWriter(self._file, table.schema))
         self._writer.write_table(table, row_group_size=_ROWS_PER_GROUP)
-        crash_point("chunk-partly-written")
+        crash.crash_point("chunk-partly-written")
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ class KeepTask:
 
 
 def read_kept(
-    store: Store, ref: ChunkRef, stream: Stream, columns: Iterable[str] | None = None
+    store: Store, ref: manifest.ChunkRef, stream: Stream, columns: Iterable[str] | None = None
 ) -> pl.DataFrame:
     """The rows of a sub-window as kernels have them, `#arrival_ts` among them."""
     data = kept_bytes(store, ref)
@@ -141,14 +140,14 @@ def read_kept(
     return frame_from_arrow(table, schema).rename({ARRIVAL_TS: f"#{ARRIVAL_TS}"}, strict=False)
 
 
-def kept_bytes(store: Store, ref: ChunkRef) -> pa.Buffer:
+def kept_bytes(store: Store, ref: manifest.ChunkRef) -> pa.Buffer:
     """The file of a sub-window, every byte of which is as it was written."""
     try:
         data = store.map(ref.name).slice()
     except StateError as error:
         if error.code != "file-missing":
             raise
-        raise chunk_missing(store.place(ref.name)) from error
+        raise chunk.chunk_missing(store.place(ref.name)) from error
     if data.size != ref.bytes or blake2b(data, digest_size=16).hexdigest() != ref.checksum:
         raise damaged(store.place(ref.name), "it is not the file that was committed under this name")
     return data
@@ -161,7 +160,7 @@ def empty_rows(stream: Stream) -> pl.DataFrame:
     return pl.DataFrame(schema=kinds)
 
 
-def span_of(ref: ChunkRef) -> tuple[int, int]:
+def span_of(ref: manifest.ChunkRef) -> tuple[int, int]:
     """The least and the greatest windowing attribute of a sub-window."""
     facts = ref.operators[ROWS]
     return int(facts.lowest), int(facts.highest)

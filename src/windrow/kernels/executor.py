@@ -52,11 +52,9 @@ from windrow.kernels.clock import PaneClock, Timing
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.panes.program import Level, PaneProgram
-from windrow.kernels.relational.build import lag_of, reports_alone
-from windrow.kernels.relational.emission import AT, OP
-from windrow.kernels.relational.expiry_layouts import Options
+from windrow.kernels.relational import build, emission, signed_rows
+from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational.program import News, RelationalProgram, States
-from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, N
 from windrow.kernels.relational.tables import TableIntake
 from windrow.kernels.state import Delta, State
 from windrow.windows.domain import INFINITY, Instant
@@ -213,7 +211,7 @@ def _delta(level: Level, rows: pl.DataFrame, clock: PaneClock) -> Delta:
 class GeneralExecutor:
     """One standing query over pushed rows. Options change what it costs, never what it answers."""
 
-    def __init__(self, emit: Emit, options: Options | None = None) -> None:
+    def __init__(self, emit: Emit, options: layouts.Options | None = None) -> None:
         self.emit = emit
         self.program = RelationalProgram(emit, options)
         self.timing = Timing(emit, self.program.builder.sources)
@@ -227,7 +225,7 @@ class GeneralExecutor:
         #: how far the clock had come before the input ended
         self.reached: Instant = -INFINITY
         bounded = emit.reads_window_bounds and emit.leaves[0].spec.grid is None
-        alone = (reports_alone(emit) or emit.word.restores) and not bounded
+        alone = (build.reports_alone(emit) or emit.word.restores) and not bounded
         #: where extents are reported by themselves, the relation is another program's
         self._relation = RelationalProgram(emit, options, as_relation=True) if alone else None
         self._relation_states: States = {}
@@ -308,7 +306,7 @@ class GeneralExecutor:
 
     def relation(self, at: int) -> Counter[Values]:
         """The answer relation at an instant."""
-        final = at <= self.clock if lag_of(self.emit) else at < self.clock
+        final = at <= self.clock if build.lag_of(self.emit) else at < self.clock
         if not final:
             raise not_final(at, self.clock)
         if self.emit.reads_window_bounds and self.emit.leaves[0].spec.grid is None:
@@ -321,8 +319,10 @@ class GeneralExecutor:
             raise self._error
         found: Counter[Values] = Counter()
         for frame in filter(len, self._pieces_until(at)):
-            inside = frame.filter((pl.col(VS) <= at) & (pl.col(VE) > at))
-            for row, n in zip(rows_of(inside, self.emit.schema), inside[N].to_list(), strict=True):
+            inside = frame.filter((pl.col(signed_rows.VS) <= at) & (pl.col(signed_rows.VE) > at))
+            for row, n in zip(
+                rows_of(inside, self.emit.schema), inside[signed_rows.N].to_list(), strict=True
+            ):
                 found[row] += n
         return +found
 
@@ -363,7 +363,7 @@ class GeneralExecutor:
             before, progress if held is None else held, self.known, progress, self.reached
         )
         news = News(clock, rows or {}, changes or {}, changed=changed or {})
-        if news.clock.before < FOREVER <= news.clock.now:
+        if news.clock.before < signed_rows.FOREVER <= news.clock.now:
             self._end = self.states, news
         try:
             self.states, answers, pieces = self.program.advance(self.states, news)
@@ -373,7 +373,7 @@ class GeneralExecutor:
             self._error = error
             return
         self._pieces.append(pieces)
-        instants, ops = answers[AT].to_list(), answers[OP].to_list()
+        instants, ops = answers[emission.AT].to_list(), answers[emission.OP].to_list()
         rows_ = rows_of(answers, self.emit.schema)
         self._ready += [Change(op, row, at) for op, row, at in zip(ops, rows_, instants, strict=True)]
 

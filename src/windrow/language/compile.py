@@ -43,19 +43,12 @@ from typing import Any
 from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.plan import Emit
 from windrow.errors import QueryError, Span, nearest
-from windrow.language import syntax
-from windrow.language.binder import bound_statements
-from windrow.language.binder.declarations import bind_archive, bind_stream, bind_table
+from windrow.language import columns, lift_literals, sql, syntax
+from windrow.language.binder import bound_statements, declarations, queries, scope
 from windrow.language.binder.once import Once, bind_once
-from windrow.language.binder.queries import bind_query
-from windrow.language.binder.scope import at
 from windrow.language.catalog import Catalog, Entry, StandingQuery, kind_of
-from windrow.language.columns import StreamOptions, read_columns, read_stream_options
-from windrow.language.lift_literals import Cursor
 from windrow.language.shape import check_nesting, has_room, roomy, too_deep
-from windrow.language.sql import read_expression, read_query
 from windrow.language.statements import AlterArchive, CreateArchive, read_script
-from windrow.language.syntax import ColumnDef, Node, QueryExpression, Statement
 from windrow.language.tokens import Tokens, scan
 from windrow.windows.domain import Quantity
 from windrow.windows.spec import COUNTED
@@ -79,7 +72,7 @@ __all__ = [
 
 
 @roomy
-def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
+def parse_script(text: str, file: str | None = None) -> tuple[syntax.Statement, ...]:
     """The statements of a script.
 
     >>> [type(statement).__name__ for statement in parse_script("SHOW STREAMS; DROP QUERY top;")]
@@ -90,24 +83,24 @@ def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
 
 
 @roomy
-def parse_query(text: str) -> QueryExpression:
+def parse_query(text: str) -> syntax.QueryExpression:
     """One SELECT, or SELECTs joined by UNION ALL and EXCEPT ALL; a `;` may end it."""
     with _located(text):
-        return read_query(_only_statement(scan(text)))
+        return sql.read_query(_only_statement(scan(text)))
 
 
-def parse_columns(text: str) -> tuple[ColumnDef, ...]:
+def parse_columns(text: str) -> tuple[syntax.ColumnDef, ...]:
     """The columns of a stream or table.
 
     >>> [(column.name, column.type_text) for column in parse_columns("a BIGINT, d DECIMAL(10, 2)")]
     [('a', 'BIGINT'), ('d', 'DECIMAL(10, 2)')]
     """
     with _located(text):
-        return read_columns(_checked(scan(text)))
+        return columns.read_columns(_checked(scan(text)))
 
 
 @roomy
-def parse_stream_options(text: str) -> StreamOptions:
+def parse_stream_options(text: str) -> columns.StreamOptions:
     """What follows the columns of CREATE STREAM.
 
     >>> options = parse_stream_options("WATTR ts SLACK 2 SECONDS LATE KEEP")
@@ -115,7 +108,7 @@ def parse_stream_options(text: str) -> StreamOptions:
     ('ts', '2 SECONDS', 'KEEP')
     """
     with _located(text):
-        return read_stream_options(Cursor(_checked(scan(text))))
+        return columns.read_stream_options(lift_literals.Cursor(_checked(scan(text))))
 
 
 def parse_quantity(text: str) -> Quantity:
@@ -125,21 +118,21 @@ def parse_quantity(text: str) -> Quantity:
     5 MINUTES
     """
     with _located(text):
-        cursor = Cursor(_checked(scan(text)))
+        cursor = lift_literals.Cursor(_checked(scan(text)))
         quantity = cursor.quantity("a number, as in 5 SECONDS,")
         cursor.finish()
         return quantity
 
 
 @roomy
-def parse_expression(text: str) -> Node:
+def parse_expression(text: str) -> syntax.Node:
     """One expression.
 
     >>> parse_expression("price * 2").function
     '*'
     """
     with _located(text):
-        return read_expression(_checked(scan(text)))
+        return sql.read_expression(_checked(scan(text)))
 
 
 def _checked(tokens: Tokens) -> Tokens:
@@ -182,16 +175,16 @@ _SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY", "ARCHIVES"
 
 def bind_statement(statement: syntax.Statement, catalog: Catalog) -> bound_statements.BoundStatement:
     """What a statement means; declarations change the catalog."""
-    with at(statement):
+    with scope.at(statement):
         if getattr(statement, "if_missing", False) and (there := _there(statement, catalog)):
             return there
         match statement:
             case syntax.CreateStream():
-                stream = bind_stream(statement, catalog.inference)
+                stream = declarations.bind_stream(statement, catalog.inference)
                 catalog.add(stream)
                 return bound_statements.DeclareStream(stream)
             case syntax.CreateTable():
-                table = bind_table(statement, catalog.inference)
+                table = declarations.bind_table(statement, catalog.inference)
                 catalog.add(table)
                 return bound_statements.DeclareTable(table)
             case syntax.CreateQuery():
@@ -267,7 +260,7 @@ def _asked(statement: syntax.SelectOnce, catalog: Catalog) -> bound_statements.R
     except QueryError as error:
         refusal = error
     try:
-        return bound_statements.RunOnce(bind_query(statement.query, catalog), once, refusal)
+        return bound_statements.RunOnce(queries.bind_query(statement.query, catalog), once, refusal)
     except QueryError:
         if once is None:
             raise
@@ -290,7 +283,7 @@ def _of_archive(
     statement: CreateArchive | AlterArchive | syntax.ExplainArchive, catalog: Catalog
 ) -> bound_statements.DeclareArchive | bound_statements.RelayArchive | bound_statements.ExplainLayout:
     if isinstance(statement, CreateArchive):
-        archive = bind_archive(statement, catalog)
+        archive = declarations.bind_archive(statement, catalog)
         catalog.add(archive)
         return bound_statements.DeclareArchive(archive)
     found = {name.lower(): name for name in catalog.archives}.get(statement.name.lower())
@@ -308,7 +301,7 @@ def _of_archive(
 
 
 def _standing(statement: syntax.CreateQuery, catalog: Catalog) -> StandingQuery:
-    plan = bind_query(statement.query, catalog)
+    plan = queries.bind_query(statement.query, catalog)
     if statement.max_gap is not None:
         _may_shed(plan, statement.max_gap)
     every = _every(statement, plan)
@@ -370,7 +363,7 @@ _KEY = re.compile(r"\bKEY\s*\([^)]*\)", re.IGNORECASE)
 def compile_query(text: str, catalog: Catalog) -> Emit:
     """The plan of one query."""
     with _about(text):
-        return bind_query(parse_query(text), catalog)
+        return queries.bind_query(parse_query(text), catalog)
 
 
 @roomy

@@ -24,11 +24,7 @@ from sqlglot import exp
 
 from windrow.algebra.functions.sql_text import LONG_CHAIN
 from windrow.errors import QueryError, Span
-from windrow.language import syntax
-from windrow.language.lift import Lifted
-from windrow.language.literals import negated
-from windrow.language.reductions import equal_rows
-from windrow.language.shape import MAX_DEPTH, too_deep
+from windrow.language import lift, literals, reductions, shape, syntax
 from windrow.language.tokens import Token, Tokens
 
 
@@ -152,7 +148,7 @@ class Converter(ABC):
     #: operators that are refused as operands of others, unless in parentheses
     unclear: ClassVar[Mapping[type[exp.Expr], frozenset[type[exp.Expr]]]]
 
-    def __init__(self, lifted: Lifted, base: int) -> None:
+    def __init__(self, lifted: lift.Lifted, base: int) -> None:
         self.lifted = lifted
         self.tokens = lifted.tokens
         self.base = base
@@ -207,7 +203,7 @@ class Converter(ABC):
         self._depth += 1
         try:
             if self._depth > _MAX_LEVELS:
-                raise too_deep(self.tokens.span)
+                raise shape.too_deep(self.tokens.span)
             yield
         finally:
             self._depth -= 1
@@ -273,8 +269,8 @@ def _binary(sign: str) -> _Handler:
         converted = [self.convert(part) for part in (node, *reversed(operands))]
         if sign in _CONDITIONAL:
             return _condition(sign, converted)
-        if len(converted) > MAX_DEPTH:
-            raise too_deep(syntax.hull(part.span for part in converted))
+        if len(converted) > shape.MAX_DEPTH:
+            raise shape.too_deep(syntax.hull(part.span for part in converted))
         return _joined(sign, converted)
 
     return convert
@@ -315,7 +311,7 @@ def _joined(sign: str, operands: list[syntax.Node]) -> syntax.Node:
 def _neg(self: Converter, node: exp.Expr) -> syntax.Node:
     operand = self.convert(node.this)
     span = syntax.grown(operand.span, self.tokens, left=["-"])
-    return negated(operand, span) or syntax.Apply(span, "neg", (operand,))
+    return literals.negated(operand, span) or syntax.Apply(span, "neg", (operand,))
 
 
 def _bitwise_not(self: Converter, node: exp.Expr) -> syntax.Node:
@@ -402,7 +398,7 @@ def _in_rows(self: Converter, node: exp.Expr) -> syntax.Node:
     left = self.all(node.this.expressions)
     rows = [self.all(row.expressions) for row in node.expressions]
     span = syntax.hull(part.span for part in (*left, *(part for row in rows for part in row)))
-    return _condition("or", [equal_rows(span, left, row) for row in rows])
+    return _condition("or", [reductions.equal_rows(span, left, row) for row in rows])
 
 
 def _equal(self: Converter, node: exp.Expr) -> syntax.Node:
@@ -410,7 +406,7 @@ def _equal(self: Converter, node: exp.Expr) -> syntax.Node:
     if not isinstance(node.this, exp.Tuple) or not isinstance(node.expression, exp.Tuple):
         return _binary("=")(self, node)
     sides = [self.all(side.expressions) for side in (node.this, node.expression)]
-    return equal_rows(syntax.hull(part.span for side in sides for part in side), *sides)
+    return reductions.equal_rows(syntax.hull(part.span for side in sides for part in side), *sides)
 
 
 def _in_zone(self: Converter, node: exp.Expr) -> syntax.Node:

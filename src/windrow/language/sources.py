@@ -9,16 +9,12 @@ from sqlglot import exp
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
-from windrow.language import syntax
-from windrow.language.converter import Converter
-from windrow.language.lift import UNNESTING
-from windrow.language.reductions import with_names
-from windrow.language.window_functions import TableFunction
+from windrow.language import converter, lift, reductions, syntax, window_functions
 
 _JOIN_WORDS = syntax.words("LEFT RIGHT FULL OUTER SEMI ANTI INNER")
 
 
-class SourceConverter(Converter):
+class SourceConverter(converter.Converter):
     """Converts what stands in FROM."""
 
     def from_clause(self, node: exp.Select) -> tuple[tuple[syntax.FromEntry, ...], tuple[syntax.Node, ...]]:
@@ -94,7 +90,7 @@ class SourceConverter(Converter):
         self.only(alias, {"this", "columns"})
         names = [self.name_of(column) for column in alias.args.get("columns") or ()]
         return (
-            with_names(query, tuple(syntax.Name(name.span, (name.name,)) for name in names))
+            reductions.with_names(query, tuple(syntax.Name(name.span, (name.name,)) for name in names))
             if names
             else query
         )
@@ -110,7 +106,7 @@ class SourceConverter(Converter):
     def _is_unnesting(self, node: exp.Expr) -> bool:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Anonymous):
             return False
-        return self.token_of(node.this).word in UNNESTING
+        return self.token_of(node.this).word in lift.UNNESTING
 
     def _unnesting(self, join: exp.Expr, side: str) -> syntax.Unnesting:
         """`CROSS JOIN UNNEST(x) AS t(a)`, or with LEFT JOIN … ON TRUE."""
@@ -147,7 +143,7 @@ class SourceConverter(Converter):
         entry = syntax.FromEntry(span, None if query else name.name, query, alias, window)
         return self._finished(replace(entry, as_of=self.lifted.as_of.get(name.start)))
 
-    def _function_source(self, function: TableFunction, node: exp.Table) -> syntax.FromEntry:
+    def _function_source(self, function: window_functions.TableFunction, node: exp.Table) -> syntax.FromEntry:
         """A window function over a stream; over a name of WITH, the window goes to the stream inside."""
         alias, alias_span = self._alias(node)
         close = self.tokens[self.tokens.before(function.span.end)]
@@ -229,7 +225,7 @@ class SourceConverter(Converter):
 
 
 def _windowed_inside(
-    query: syntax.QueryExpression, window: syntax.WindowSyntax, function: TableFunction
+    query: syntax.QueryExpression, window: syntax.WindowSyntax, function: window_functions.TableFunction
 ) -> syntax.QueryExpression:
     """σ and π of one stream under a window are the window under σ and π."""
     simple = (

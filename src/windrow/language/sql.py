@@ -17,15 +17,11 @@ from sqlglot.errors import SqlglotError
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span, nearest
-from windrow.language import reductions, syntax
+from windrow.language import literals, reductions, sources, syntax, vocabulary, window_functions
 from windrow.language.converter import OPERATORS, UNCLEAR, Converter, NamedWindow, Using
 from windrow.language.lift import Lifted, lift, refuse_before_select
-from windrow.language.literals import number
 from windrow.language.shape import MAX_DEPTH, check_depth, check_nesting, check_shape, too_deep, unexpected
-from windrow.language.sources import SourceConverter
 from windrow.language.tokens import Token, TokenKind, Tokens
-from windrow.language.vocabulary import refuse_foreign
-from windrow.language.window_functions import with_window_key
 
 # ------------------------------------------------------------ conversion
 #
@@ -95,7 +91,7 @@ def _literal(self: Converter, node: exp.Expr) -> syntax.Node:
         return self.lifted.atoms[token.start]
     if token.kind is TokenKind.STRING:
         return syntax.Constant(token.span, token.value, "STRING")
-    return number(token)
+    return literals.number(token)
 
 
 def _paren(self: Converter, node: exp.Expr) -> syntax.Node:
@@ -310,7 +306,7 @@ _ORDER_WORDS = syntax.words("ASC DESC NULLS FIRST LAST")
 _SET_WORDS = syntax.words("UNION EXCEPT MINUS INTERSECT")
 
 
-class QueryConverter(SourceConverter):
+class QueryConverter(sources.SourceConverter):
     """Converts one statement."""
 
     expressions: ClassVar = OPERANDS | OPERATORS
@@ -425,7 +421,7 @@ class QueryConverter(SourceConverter):
             limit=limit,
         )
         first_of = self._distinct_on(node)
-        select_parts = reductions.matched(with_window_key(select_parts), self.semi)
+        select_parts = reductions.matched(window_functions.with_window_key(select_parts), self.semi)
         if first_of:
             select_parts = reductions.first_of_each(select_parts, first_of)
         return select_parts if len(sets) == 1 else reductions.with_grouping_sets(select_parts, sets)
@@ -560,7 +556,7 @@ def read_query(tokens: Tokens) -> syntax.QueryExpression:
         raise QueryError("there is no query here", code="syntax", span=tokens.span, hint="write SELECT …")
     if tokens.word(0) not in ("SELECT", "WITH", "("):
         refuse_before_select(tokens)
-        refuse_foreign(tokens)
+        vocabulary.refuse_foreign(tokens)
         raise unexpected(tokens.cut(0, 1), tokens[0].start)
     lifted = lift(tokens, read_expression)
     check_shape(lifted.tokens, lifted.ignored)

@@ -24,12 +24,9 @@ from typing import Any
 from windrow.archive.declaration import ALLOCATIONS, Declaration
 from windrow.archive.layout import Mix, SaidOfLayout
 from windrow.errors import QueryError, Span, nearest
-from windrow.language import syntax
+from windrow.language import columns, shape, sql, syntax
 from windrow.language.binder.once import read_once
-from windrow.language.columns import declared_columns, read_stream_options, with_watermark
 from windrow.language.lift_literals import Cursor
-from windrow.language.shape import check_nesting
-from windrow.language.sql import read_query
 from windrow.language.tokens import TokenKind, Tokens
 from windrow.windows.domain import Domain, Quantity
 
@@ -190,7 +187,7 @@ def read_script(tokens: Tokens) -> Iterator[syntax.Statement]:
 
 def read_statement(tokens: Tokens) -> syntax.Statement:
     """One statement, from all of the tokens."""
-    check_nesting(tokens)
+    shape.check_nesting(tokens)
     tokens.partner  # noqa: B018  # refuses parentheses without a partner
     _check_is_one(tokens)
     reader = _STATEMENTS.get(tokens.word(0))
@@ -338,7 +335,7 @@ def _refuse_connector(cursor: Cursor, name: str) -> None:
 def _create_stream(cursor: Cursor) -> syntax.Statement:
     name = cursor.name("the name of the stream")
     _refuse_query_as(cursor, name)
-    declared = declared_columns(cursor)
+    declared = columns.declared_columns(cursor)
     _refuse_connector(cursor, name)
     if declared.key is not None:
         raise QueryError(
@@ -347,7 +344,7 @@ def _create_stream(cursor: Cursor) -> syntax.Statement:
             span=declared.key.span,
             hint="its rows are ordered by WATTR; keys are for tables",
         )
-    options = with_watermark(read_stream_options(cursor), declared.watermark)
+    options = columns.with_watermark(columns.read_stream_options(cursor), declared.watermark)
     return syntax.CreateStream(
         cursor.tokens.span,
         name=name,
@@ -368,7 +365,7 @@ def _create_stream(cursor: Cursor) -> syntax.Statement:
 def _create_table(cursor: Cursor) -> syntax.Statement:
     name = cursor.name("the name of the table")
     _refuse_query_as(cursor, name)
-    declared = declared_columns(cursor)
+    declared = columns.declared_columns(cursor)
     if declared.watermark is not None:
         raise QueryError(
             "a table has no WATERMARK",
@@ -392,7 +389,7 @@ def _create_query(cursor: Cursor) -> syntax.CreateQuery:
         cursor.index = cursor.tokens.partner[cursor.index] + 1 if cursor.word == "(" else cursor.index + 1
     if cursor.index == begin:
         cursor.fail("a query", hint="write AS SELECT …")
-    query = read_query(cursor.tokens.cut(begin, cursor.index))
+    query = sql.read_query(cursor.tokens.cut(begin, cursor.index))
     options: dict[str, Any] = {"sink": None, "priority": 0, "max_gap": None}
     seen: set[str] = set()
     while not cursor.done:

@@ -25,26 +25,8 @@ from math import exp, fsum, prod
 
 from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
-from windrow.optimizer.flows import (
-    Estimate,
-    Flow,
-    Model,
-    Path,
-    Statistics,
-    Values,
-    aggregate_work,
-    arrivals,
-    combinations,
-    counts_rows,
-    covered,
-    distinct_of,
-    equal_columns,
-    growing,
-    rows_within,
-    selectivity,
-    upkeep,
-)
-from windrow.optimizer.trees import is_renaming
+from windrow.optimizer import flows, trees
+from windrow.optimizer.flows import Estimate, Flow, Path, Statistics, Values, arrivals, growing, upkeep
 from windrow.windows.patterns import Pattern
 
 #: rates are at least this
@@ -97,9 +79,9 @@ class Estimator:
     def _(self, plan: Window, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         """Kept by the operators that need it; by itself only where it has to announce who leaves."""
         (stream,) = below
-        arriving = 1.0 if counts_rows(plan) else stream.rate
-        rows = rows_within(plan, arriving, stream.values, self.statistics)
-        rate = arriving * covered(plan)
+        arriving = 1.0 if flows.counts_rows(plan) else stream.rate
+        rows = flows.rows_within(plan, arriving, stream.values, self.statistics)
+        rate = arriving * flows.covered(plan)
         is_kept = plan.label.pattern is Pattern.STR
         cost = upkeep(plan, rate) if is_kept else 0
         return Estimate(rate, rows, rows if is_kept else 0, cost), stream.values
@@ -107,14 +89,14 @@ class Estimator:
     @_of.register
     def _(self, plan: ops.Filter, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         (flow,) = below
-        share = selectivity(plan.predicate, flow.values, self.statistics)
+        share = flows.selectivity(plan.predicate, flow.values, self.statistics)
         return Estimate(flow.rate * share, flow.rows * share, 0, arrivals(plan.input, flow)), flow.values
 
     @_of.register
     def _(self, plan: ops.Project, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         (flow,) = below
-        cost = 0 if is_renaming(plan) else arrivals(plan.input, flow)
-        values = {name: combinations(value.columns, flow.values) for name, value in plan.outputs}
+        cost = 0 if trees.is_renaming(plan) else arrivals(plan.input, flow)
+        values = {name: flows.combinations(value.columns, flow.values) for name, value in plan.outputs}
         return Estimate(flow.rate, flow.rows, 0, cost), values
 
     @_of.register(ops.Union)
@@ -128,7 +110,7 @@ class Estimator:
     def _(self, plan: ops.Join, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         """Each arrival scans the other inputs in order, and again for every partial result."""
         rate = cost = 0.0
-        classes = equal_columns(plan.predicate)
+        classes = flows.equal_columns(plan.predicate)
         for place, (part, flow) in enumerate(zip(plan.inputs, below, strict=True)):
             others = [*below[:place], *below[place + 1 :]]
             factors = growing([flow.part, *(other.part for other in others)], plan.predicate, self.statistics)
@@ -150,7 +132,7 @@ class Estimator:
         linked = any(
             not same.isdisjoint(met) and not same.isdisjoint(other.values.keys()) for same in classes
         )
-        return 1 + found if linked and self.statistics.model is Model.KERNELS else other.rows
+        return 1 + found if linked and self.statistics.model is flows.Model.KERNELS else other.rows
 
     @_of.register
     def _(self, plan: ops.TableJoin, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
@@ -168,7 +150,7 @@ class Estimator:
     def _(self, plan: ops.Distinct, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
         """δ* keeps each value and its youngest duplicate; over STR input all rows are kept."""
         (flow,) = below
-        rows = distinct_of(flow.rows, prod(flow.values.values(), start=1.0))
+        rows = flows.distinct_of(flow.rows, prod(flow.values.values(), start=1.0))
         rate = flow.rate * (rows / flow.rows if flow.rows else 1.0)
         strict = plan.input.label.pattern is Pattern.STR
         kept = flow.rows + rows if strict else 2 * rows
@@ -177,7 +159,7 @@ class Estimator:
 
     @_of.register
     def _(self, plan: ops.Aggregate, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
-        return aggregate_work(plan, below[0], self.statistics)
+        return flows.aggregate_work(plan, below[0], self.statistics)
 
     @_of.register
     def _(self, plan: ops.Except, below: tuple[Flow, ...]) -> tuple[Estimate, Values]:
@@ -196,7 +178,7 @@ class Estimator:
         share = without_match if plan.negated else 1 - without_match
         news = right.rate * self._is_news(plan, left, right)
         concerned = left.rows * (matches / right.rows if right.rows else 0.0)
-        classes = equal_columns(plan.predicate)
+        classes = flows.equal_columns(plan.predicate)
         at_left = self._looked_at(classes, left.values.keys(), right, min(1.0, matches))
         at_right = self._looked_at(classes, right.values.keys(), left, concerned)
         cost = arrivals(plan.left, left) * at_left + 2 * (right.rate + news * at_right)
@@ -206,11 +188,11 @@ class Estimator:
 
     def _is_news(self, plan: ops.Exists, left: Flow, right: Flow) -> float:
         """The share of rows of the right whose key no other row has at that time."""
-        classes = [same for same in equal_columns(plan.predicate) if same & left.values.keys()]
+        classes = [same for same in flows.equal_columns(plan.predicate) if same & left.values.keys()]
         keys = [name for same in classes for name in same if name in right.values]
-        if not keys or self.statistics.model is Model.PAPERS:
+        if not keys or self.statistics.model is flows.Model.PAPERS:
             return 1.0
-        known = combinations(keys, right.values)
+        known = flows.combinations(keys, right.values)
         return exp(-right.rows / known) if known > 0 else 1.0  # where no rows are expected, each is news
 
     @_of.register

@@ -21,19 +21,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from windrow.algebra import expressions
 from windrow.algebra import operators as ops
-from windrow.algebra.expressions import (
-    Call,
-    Cast,
-    ColumnRef,
-    Expression,
-    Literal,
-    Schema,
-    WindowBound,
-    conjunction,
-    conjuncts,
-    substituted,
-)
+from windrow.algebra.expressions import Call, ColumnRef, Expression, Schema, WindowBound, conjunction
 from windrow.algebra.functions import lookup
 from windrow.algebra.functions.calendar import may_leave_the_calendar
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
@@ -45,7 +35,7 @@ from windrow.windows.lifetime import LifetimeWindow
 def renamed(expression: Expression, source: Schema, target: Schema) -> Expression:
     """The expression over the columns of `target` that stand where those of `source` stand."""
     names = zip(source.names, target.names, strict=True)
-    return substituted(expression, {old: target.column(new) for old, new in names})
+    return expressions.substituted(expression, {old: target.column(new) for old, new in names})
 
 
 def filtered(plan: Plan, predicates: Iterable[Expression]) -> Plan:
@@ -57,7 +47,7 @@ def filtered(plan: Plan, predicates: Iterable[Expression]) -> Plan:
     if not parts:
         return plan
     if isinstance(plan, ops.Filter) and not any(map(can_fail, parts)):
-        known = conjuncts(plan.predicate)
+        known = expressions.conjuncts(plan.predicate)
         return ops.Filter(plan.input, conjunction(known + tuple(part for part in parts if part not in known)))
     return ops.Filter(plan, conjunction(tuple(dict.fromkeys(parts))))
 
@@ -234,7 +224,7 @@ def _stays(node: Expression) -> bool:
 
 
 def _fails(node: Expression) -> bool:
-    if isinstance(node, Cast):
+    if isinstance(node, expressions.Cast):
         return not node.safe and not always_fits(node.arg.type, node.type)
     if not isinstance(node, Call) or not lookup(node.function).can_fail:
         return False
@@ -247,7 +237,12 @@ def _divides_safely(node: Call) -> bool:
     """Numbers by a constant that is not zero; decimal results can still have too many digits."""
     divisor = node.args[1]
     plain = node.type.is_integer or node.type.is_fractional
-    return plain and isinstance(divisor, Literal) and divisor.value is not None and divisor.value != 0
+    return (
+        plain
+        and isinstance(divisor, expressions.Literal)
+        and divisor.value is not None
+        and divisor.value != 0
+    )
 
 
 def always_fits(source: DataType, target: DataType) -> bool:
@@ -277,7 +272,8 @@ def respects_grouping(expression: Expression) -> bool:
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import DOUBLE, STRING
     >>> x = ColumnRef("x", DOUBLE)
-    >>> respects_grouping(call("<", [x, Literal(1.0, DOUBLE)])), respects_grouping(Cast(x, STRING))
+    >>> text = expressions.Cast(x, STRING)
+    >>> respects_grouping(call("<", [x, Literal(1.0, DOUBLE)])), respects_grouping(text)
     (True, False)
     """
     if isinstance(expression, ColumnRef):

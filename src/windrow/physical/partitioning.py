@@ -18,12 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice, product
 
+from windrow.algebra import catalog, types
 from windrow.algebra import operators as ops
-from windrow.algebra.catalog import Table
 from windrow.algebra.expressions import Call, ColumnRef, Expression, conjuncts
-from windrow.algebra.operators import Over
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
-from windrow.algebra.types import DataType
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.patterns import Pattern
 from windrow.windows.spec import OwnInterval
@@ -94,7 +92,7 @@ def table_places(emit: Emit, placement: Placement) -> dict[str, str | None]:
     return {name: _table_place(table, found.compared[name], hashed) for name, table in tables.items()}
 
 
-def _table_place(table: Table, compared: set[str | None], hashed: str) -> str | None:
+def _table_place(table: catalog.Table, compared: set[str | None], hashed: str) -> str | None:
     column = next(iter(compared)) if len(compared) == 1 else None
     return column if column is not None and _kind_name(table.schema.column(column).type) == hashed else None
 
@@ -109,7 +107,7 @@ def _hashed_as(scan: Scan, column: str) -> str:
     return _kind_name(scan.stream.schema.column(column).type)
 
 
-def _kind_name(kind: DataType) -> str:
+def _kind_name(kind: types.DataType) -> str:
     return "integer" if kind.is_integer else "fractional" if kind.is_fractional else str(kind)
 
 
@@ -220,11 +218,11 @@ class _Apart:
                 return self._joined(plan.inputs, plan.predicate)
             case ops.Exists():
                 return self._joined((plan.left, plan.right), plan.predicate)
-            case Over():
+            case ops.Over():
                 return self._framed(plan)
         raise _Together
 
-    def _framed(self, plan: Over) -> str | None:
+    def _framed(self, plan: ops.Over) -> str | None:
         """Rows look back at those of their own partition."""
         placed = _required(self.of(plan.input))
         for _, framed in plan.calls:

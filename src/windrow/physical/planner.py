@@ -36,11 +36,8 @@ from windrow.algebra.explain import Alternative
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter, Project, Union
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
 from windrow.errors import QueryError
-from windrow.kernels.panes.live_panes import RunningTotals
+from windrow.kernels.panes import live_panes, query, subtract_on_evict, two_stacks
 from windrow.kernels.panes.program import Level, PaneProgram
-from windrow.kernels.panes.query import SlidingQuery
-from windrow.kernels.panes.subtract_on_evict import Differences
-from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.relational.implementations import kind_of, placed, report
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.program import RelationalProgram
@@ -292,12 +289,12 @@ _METHODS = {
 
 def _kernel(level: Level) -> str:
     cut = level.query.cut
-    if isinstance(level.kernel, RunningTotals):
+    if isinstance(level.kernel, live_panes.RunningTotals):
         return "one state per group"
     panes = f"{cut.per_window} panes per window" if cut.per_window > 1 else "1 pane per window"
-    if isinstance(level.kernel, TwoStacks):
+    if isinstance(level.kernel, two_stacks.TwoStacks):
         return f"an epoch reads what it answers, whatever RANGE/SLIDE is ({panes})"
-    if isinstance(level.kernel, Differences):
+    if isinstance(level.kernel, subtract_on_evict.Differences):
         return (
             f"panes are added as they close and subtracted as they leave ({panes});"
             " where values are seen to recur hardly ever, panes are a buffer of them"
@@ -431,7 +428,7 @@ def plan_query(
 def _is_settled(plan: Emit) -> bool:
     """Whether there is nothing to choose: an aggregate whose kernel has panes built in does each row once."""
     try:
-        SlidingQuery.of(plan)
+        query.SlidingQuery.of(plan)
     except QueryError:
         return False
     return True

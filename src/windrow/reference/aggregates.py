@@ -23,10 +23,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from windrow.algebra.aggregates import Definition, user
-from windrow.algebra.aggregates.approx_count_distinct import estimate
-from windrow.algebra.aggregates.approx_frequency import typed
-from windrow.algebra.aggregates.order import chained, hash64
+from windrow.algebra.aggregates import Definition, approx_count_distinct, approx_frequency, order, user
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 
@@ -202,11 +199,11 @@ def _approx_count_distinct(column: list[Any], kind: DataType, error: Any = 0.02)
     bits = next(p for p in range(4, 19) if 1.04 / math.sqrt(1 << p) <= error or p == 18)
     ranks = [0] * (1 << bits)
     for value in column:
-        hashed = f"{hash64(value, kind):064b}"
+        hashed = f"{order.hash64(value, kind):064b}"
         rest, register = hashed[:-bits], int(hashed[-bits:], 2)
         ranks[register] = max(ranks[register], len(rest) - len(rest.rstrip("0")) + 1)
     counts = Counter(ranks)
-    return round(estimate([counts[rank] for rank in range(66 - bits)]))
+    return round(approx_count_distinct.estimate([counts[rank] for rank in range(66 - bits)]))
 
 
 def _approx_quantile(column: list[Any], kind: DataType, fraction: Any, error: Any = 0.01) -> float:
@@ -240,9 +237,9 @@ def _approx_frequency(column: list[Any], kind: DataType, value: Any, error: Any 
     width = next(1 << bits for bits in range(64) if math.e / (1 << bits) <= error)
 
     def counter(each: Any, line: int) -> int:
-        return chained(hash64(each, kind), line) % width
+        return order.chained(order.hash64(each, kind), line) % width
 
-    wanted = typed(value, kind)
+    wanted = approx_frequency.typed(value, kind)
     lines = range(1, 6)
     return min(sum(counter(each, n) == counter(wanted, n) for each in column) for n in lines)
 

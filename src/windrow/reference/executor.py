@@ -16,10 +16,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from windrow.algebra.catalog import Late, Stream, Table, TableKind
-from windrow.algebra.expressions import Expression
-from windrow.algebra.finality import group_place
-from windrow.algebra.operators import TableJoin
+from windrow.algebra import catalog, expressions, finality
+from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Scan, Window
 from windrow.algebra.values import Change, canonical, canonical_rows, not_final
 from windrow.errors import DataError, StateError, nearest
@@ -34,7 +32,7 @@ from windrow.windows.progress import Batch, is_late
 class StreamIntake:
     """One stream's accepted rows, late rows and progress."""
 
-    stream: Stream
+    stream: catalog.Stream
     rows: list[AcceptedRow] = field(default_factory=list)
     late: list[Values] = field(default_factory=list)
     sealed: bool = False
@@ -85,7 +83,7 @@ class StreamIntake:
         for row, moment in data:
             source = self._source(row)
             late = moment is not None and is_late(self.progress, moment, source)
-            if late and self.stream.late is not Late.KEEP:
+            if late and self.stream.late is not catalog.Late.KEEP:
                 self.late.append(row)
             else:
                 kept_at = clock_of(source) if late else -INFINITY
@@ -175,7 +173,7 @@ class StreamIntake:
     def _source(self, row: Values) -> Any:
         return row[self.stream.schema.index(self.per)] if self.per else None
 
-    def _evaluated(self, expression: Expression | None, row: Values) -> Any:
+    def _evaluated(self, expression: expressions.Expression | None, row: Values) -> Any:
         return compile_expression(expression, self.stream.schema.names)(row, None) if expression else None
 
 
@@ -183,7 +181,7 @@ class StreamIntake:
 class TableHistory:
     """One table's history."""
 
-    table: Table
+    table: catalog.Table
     changes: list[TableChange] = field(default_factory=list)
     progress: Instant = INFINITY
 
@@ -232,7 +230,7 @@ class TableHistory:
         present = {tuple(row[place] for place in places) for row in self._rows} if places else set()
         for row in rows:
             key = tuple(row[place] for place in places)
-            reused = self.table.kind is TableKind.NRR and key in self._keys_used
+            reused = self.table.kind is catalog.TableKind.NRR and key in self._keys_used
             if places and (key in present or reused):
                 raise DataError(
                     f"table `{self.table.name}` has, or had, a row with key {key!r}",
@@ -251,7 +249,7 @@ class ReferenceExecutor:
         self.emit = emit
         self.windows = [node for node in emit.walk() if isinstance(node, Window)]
         streams = {stream.name: stream for window in self.windows for stream in window.streams}
-        tables = [node.table.table for node in emit.walk() if isinstance(node, TableJoin)]
+        tables = [node.table.table for node in emit.walk() if isinstance(node, ops.TableJoin)]
         self.streams = {name: StreamIntake(stream) for name, stream in streams.items()}
         self.tables = {table.name: TableHistory(table) for table in tables}
         self.handed_out: Counter[Change] = Counter()
@@ -363,7 +361,7 @@ class ReferenceExecutor:
 
     def _group_place(self, intake: StreamIntake) -> int | None:
         """Where in the answer the column is by whose values it becomes final, if it does so by group."""
-        return group_place(self.emit, intake.stream, intake.per) if intake.per else None
+        return finality.group_place(self.emit, intake.stream, intake.per) if intake.per else None
 
     def _furthest_clock(self) -> Instant:
         """How far any answer is given."""

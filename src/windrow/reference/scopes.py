@@ -13,15 +13,10 @@ from functools import lru_cache, singledispatch
 from itertools import accumulate
 from zoneinfo import ZoneInfo
 
-from windrow.windows.calendar import CalendarWindow
-from windrow.windows.cumulate import CumulateWindow
+from windrow.windows import calendar, cumulate, landmark, lifetime, ranges, slide_by_tuple
 from windrow.windows.domain import DAYS, INFINITY, MONTHS, Element
-from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
-from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import SlideGrid, WindowSpec
 
 
@@ -37,7 +32,7 @@ def _state(spec: WindowSpec, rows: Sequence[Element], instant: int) -> list[int]
 
 
 @_state.register
-def _(spec: RangeWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _(spec: ranges.RangeWindow, rows: Sequence[Element], instant: int) -> list[int]:
     if spec.slide is None:
         return [place for place, row in enumerate(rows) if instant - spec.range < row.t <= instant]
     end = last_slide(spec, instant)
@@ -45,20 +40,20 @@ def _(spec: RangeWindow, rows: Sequence[Element], instant: int) -> list[int]:
 
 
 @_state.register
-def _(spec: LaggedWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _(spec: ranges.LaggedWindow, rows: Sequence[Element], instant: int) -> list[int]:
     """What a window without LAG held that long ago; slides are those of now."""
     end = (instant + 1 if spec.slide is None else last_slide(spec, instant)) - spec.lag
     return [place for place, row in enumerate(rows) if end - spec.range <= row.t < end]
 
 
 @_state.register
-def _(spec: CalendarWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _(spec: calendar.CalendarWindow, rows: Sequence[Element], instant: int) -> list[int]:
     start, end = calendar_extent(spec, instant)
     return [place for place, row in enumerate(rows) if start <= row.t < end]
 
 
 @lru_cache(maxsize=1 << 14)
-def calendar_extent(spec: CalendarWindow, instant: int) -> tuple[int, int]:
+def calendar_extent(spec: calendar.CalendarWindow, instant: int) -> tuple[int, int]:
     """The extent that is current at an instant, by what clocks on the wall show: of the last of the days on
     which one ends, and of the first of these if clocks jump over some of them."""
     clock = ZoneInfo(spec.zone)
@@ -103,17 +98,17 @@ _EPOCH, _TICK = datetime(1970, 1, 1), timedelta(microseconds=1)
 
 
 @_state.register
-def _(spec: NowWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _(spec: ranges.NowWindow, rows: Sequence[Element], instant: int) -> list[int]:
     return [place for place, row in enumerate(rows) if row.t == instant]
 
 
 @_state.register
-def _(spec: UnboundedWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _(spec: ranges.UnboundedWindow, rows: Sequence[Element], instant: int) -> list[int]:
     return [place for place, row in enumerate(rows) if row.t <= instant]
 
 
 @_state.register
-def _(spec: LandmarkWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _(spec: landmark.LandmarkWindow, rows: Sequence[Element], instant: int) -> list[int]:
     seen = instant if spec.grid is None else last_slide(spec, instant) - 1
     return [
         place
@@ -125,7 +120,7 @@ def _(spec: LandmarkWindow, rows: Sequence[Element], instant: int) -> list[int]:
 
 
 @_state.register
-def _(spec: CumulateWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _(spec: cumulate.CumulateWindow, rows: Sequence[Element], instant: int) -> list[int]:
     """The rows before the last slide that are in the same cycle as the instant right before it."""
     end = last_slide(spec, instant)
     cycle = (end - 1 - spec.origin) // spec.size
@@ -135,7 +130,7 @@ def _(spec: CumulateWindow, rows: Sequence[Element], instant: int) -> list[int]:
 
 
 @_state.register
-def _(spec: LifetimeWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _(spec: lifetime.LifetimeWindow, rows: Sequence[Element], instant: int) -> list[int]:
     return [
         place
         for place, row in enumerate(rows)
@@ -165,7 +160,7 @@ def counting_order(spec: RowsWindow, rows: Sequence[Element], places: Iterable[i
 
 
 @_state.register
-def _(spec: SlideByTupleWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _(spec: slide_by_tuple.SlideByTupleWindow, rows: Sequence[Element], instant: int) -> list[int]:
     """The rows of (w - RANGE, w], where w is the last value that moved the window."""
     found: list[int] = []
     for part in _counted_parts(spec, rows):
@@ -180,12 +175,12 @@ def _(spec: SlideByTupleWindow, rows: Sequence[Element], instant: int) -> list[i
     return sorted(found)
 
 
-def moving_values(spec: SlideByTupleWindow, rows: Sequence[Element]) -> list[int]:
+def moving_values(spec: slide_by_tuple.SlideByTupleWindow, rows: Sequence[Element]) -> list[int]:
     """The attribute values of every n-th row of a partition, by arrival or by rank."""
     return sorted({w for part in _counted_parts(spec, rows) for w in _moves(spec, rows, part)})
 
 
-def _counted_parts(spec: SlideByTupleWindow, rows: Sequence[Element]) -> list[list[int]]:
+def _counted_parts(spec: slide_by_tuple.SlideByTupleWindow, rows: Sequence[Element]) -> list[list[int]]:
     """The rows from FROM to UNTIL, by partition."""
     first = -INFINITY if spec.start is None else spec.start
     last = INFINITY if spec.until is None else spec.until
@@ -193,7 +188,9 @@ def _counted_parts(spec: SlideByTupleWindow, rows: Sequence[Element]) -> list[li
     return _partitions(rows, places) if spec.partition_by else [places]
 
 
-def _moves(spec: SlideByTupleWindow, rows: Sequence[Element], places: Sequence[int]) -> set[int]:
+def _moves(
+    spec: slide_by_tuple.SlideByTupleWindow, rows: Sequence[Element], places: Sequence[int]
+) -> set[int]:
     if spec.by_rank:
         order = sorted(places, key=lambda place: (rows[place].t, rows[place].order))
     else:
@@ -234,7 +231,7 @@ def _partitions(rows: Sequence[Element], places: Iterable[int]) -> list[list[int
 
 def last_slide(spec: WindowSpec, instant: int) -> int:
     """The last slide instant at or before `instant`."""
-    if isinstance(spec, CalendarWindow):
+    if isinstance(spec, calendar.CalendarWindow):
         return calendar_extent(spec, instant)[1]
     assert isinstance(spec.grid, SlideGrid)
     return spec.grid.origin + (instant - spec.grid.origin) // spec.grid.period * spec.grid.period

@@ -20,11 +20,9 @@ from functools import singledispatchmethod
 from itertools import product
 from typing import Any
 
+from windrow.algebra import catalog, estimates, expressions
 from windrow.algebra import operators as ops
 from windrow.algebra.aggregates.approx_count import refuse_negative
-from windrow.algebra.catalog import TableKind
-from windrow.algebra.estimates import wave_window, waved
-from windrow.algebra.expressions import Expression
 from windrow.algebra.plan import Plan, TableScan, Window
 from windrow.reference import aggregates
 from windrow.reference.expressions import WindowContext, compile_expression
@@ -232,13 +230,13 @@ class PlanSnapshot:
         in_order = sorted(rows, key=lambda fact: (fact.turn, fact.ts, sort_key(fact.values)))
         return tuple(
             self._aggregate(call, plan.input, in_order)
-            if waved(call) is None
+            if estimates.waved(call) is None
             else self._wave(call, plan.input, so_far, at)
             for _, call in plan.aggregates
         )
 
     def _wave(self, call: ops.AggregateCall, source: Plan, rows: Sequence[Fact], at: Instant) -> int | None:
-        window, function = wave_window(source), waved(call)
+        window, function = estimates.wave_window(source), estimates.waved(call)
         assert window is not None
         assert function is not None
         args = [self._compiled(arg, source) for arg in call.args]
@@ -335,14 +333,14 @@ class PlanSnapshot:
             found.append(self._aggregate(framed.call, source, chosen))
         return found
 
-    def _compiled(self, expression: Expression, source: Plan) -> Any:
+    def _compiled(self, expression: expressions.Expression, source: Plan) -> Any:
         return compile_expression(expression, source.schema.names)
 
-    def _reader(self, expression: Expression, source: Plan) -> Callable[[Fact], Any]:
+    def _reader(self, expression: expressions.Expression, source: Plan) -> Callable[[Fact], Any]:
         compiled, bounds = self._compiled(expression, source), self.bounds(source)
         return lambda fact: compiled(fact.values, bounds)
 
-    def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
+    def _holds(self, predicate: expressions.Expression, source: Plan, values: Values) -> bool:
         return self._compiled(predicate, source)(values, self.bounds(source)) is True
 
 
@@ -362,7 +360,7 @@ def in_order(fact: Fact) -> Any:
 
 def any_waved(plan: ops.Aggregate) -> bool:
     """Whether an aggregate goes by rows that have left the window."""
-    return any(waved(call) is not None for _, call in plan.aggregates)
+    return any(estimates.waved(call) is not None for _, call in plan.aggregates)
 
 
 def _ranked(rows: list[Fact], value: Callable[[Fact], Any], descending: bool) -> list[Fact]:
@@ -387,7 +385,7 @@ def grouped(values: Values) -> Values:
 
 def table_rows(world: World, scan: TableScan, before: Instant) -> list[Values]:
     """The rows of a table: an NRR counts changes before an instant, a RELATION those up to it."""
-    strict = scan.table.kind is TableKind.NRR
+    strict = scan.table.kind is catalog.TableKind.NRR
     rows: Counter[Values] = Counter()
     for change in world.tables.get(scan.table.name, ()):
         if change.at < before or (change.at == before and not strict):

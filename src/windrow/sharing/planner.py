@@ -19,17 +19,9 @@ from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.shared.shared_state import terms_of
+from windrow.sharing import questions, synopses
 from windrow.sharing.predicates import Predicate, Relevant, predicate_of
-from windrow.sharing.questions import (
-    MOST_INTERVALS,
-    ROW_COUNT,
-    Datum,
-    Need,
-    QueryNeeds,
-    can_be_shared,
-    parts_of,
-    question_of,
-)
+from windrow.sharing.questions import MOST_INTERVALS, Datum, Need, QueryNeeds
 from windrow.sharing.rules import (
     MOST_PROBED,
     QueryShare,
@@ -40,16 +32,7 @@ from windrow.sharing.rules import (
     holds_windows,
     relevant_synopses,
 )
-from windrow.sharing.synopses import (
-    Family,
-    Held,
-    SharedGrid,
-    SynopsisKind,
-    Wanted,
-    choose,
-    clustered,
-    expected_together,
-)
+from windrow.sharing.synopses import Family, Held, SharedGrid, SynopsisKind, Wanted
 from windrow.windows.ranges import RangeWindow
 
 # ------------------------------------------------------------ joins
@@ -86,7 +69,7 @@ def join_question_of(name: str, emit: Emit) -> QueryNeeds:
     assert slide is not None
     measured = dict(_needs(aggregate, names, where))
     keys = tuple(substituted(key, names) for _, key in aggregate.keys)
-    existence = Need(ROW_COUNT, predicate_of(conjunction(where)), is_sensitive=False)
+    existence = Need(questions.ROW_COUNT, predicate_of(conjunction(where)), is_sensitive=False)
     return QueryNeeds(name, emit, source, keys, lengths, slide, windows[0].origin, existence, measured)
 
 
@@ -98,11 +81,11 @@ def _needs(
         if each.aggregate.ordered or not each.aggregate.commutative:
             raise _alone("an aggregate depends on the order of rows")
         sensitive = not each.aggregate.duplicate_insensitive
-        if not can_be_shared(each.partial or measures.cells_in(each.table)[0]):
+        if not questions.can_be_shared(each.partial or measures.cells_in(each.table)[0]):
             raise _alone(f"the state of {each.aggregate.name} depends on the windows it is of")
         if each.partial is not None:
             args, chosen = measures.argument_of(each.partial)
-            data = list(parts_of(each.partial, tuple(substituted(arg, names) for arg in args)))
+            data = list(questions.parts_of(each.partial, tuple(substituted(arg, names) for arg in args)))
         else:
             cells, args, chosen = measures.cells_in(each.table)
             data = [Datum(cells, tuple(substituted(arg, names) for arg in args))]
@@ -385,7 +368,7 @@ class Planner:
 
 
 def _asked(name: str, emit: Emit) -> QueryNeeds:
-    return question_of(name, emit) if len(emit.leaves) == 1 else join_question_of(name, emit)
+    return questions.question_of(name, emit) if len(emit.leaves) == 1 else join_question_of(name, emit)
 
 
 def _grids(questions: Sequence[QueryNeeds]) -> dict[tuple[str, Need], SharedGrid]:
@@ -396,7 +379,7 @@ def _grids(questions: Sequence[QueryNeeds]) -> dict[tuple[str, Need], SharedGrid
             same[question.wanted(need).family, need.predicate].append((question, need))
     found: dict[tuple[str, Need], SharedGrid] = {}
     for members in same.values():
-        grids = clustered([question.grid for question, _ in members])
+        grids = synopses.clustered([question.grid for question, _ in members])
         for (question, need), grid in zip(members, grids, strict=True):
             fits = max(question.lengths) // grid.width <= MOST_INTERVALS
             found[question.name, need] = grid if fits else question.grid
@@ -416,7 +399,7 @@ def _chosen(held: Held, uses: Sequence[Use]) -> Held:
     assert isinstance(datum, Datum)
     simple = datum.is_subtractable and not datum.is_complex
     periods = {use.query: use.period for use in uses}
-    kind = choose(held.b, expected_together(list(periods.values())), subtractable=simple)
+    kind = synopses.choose(held.b, synopses.expected_together(list(periods.values())), subtractable=simple)
     return replace(held, kind=kind.of_join if held.kind.is_join else kind)
 
 

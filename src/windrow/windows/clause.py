@@ -17,15 +17,8 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from windrow.errors import QueryError, nearest
-from windrow.windows.calendar import CalendarWindow, Length
-from windrow.windows.cumulate import CumulateWindow
+from windrow.windows import calendar, cumulate, landmark, lifetime, ranges, rows, session, slide_by_tuple
 from windrow.windows.domain import CALENDAR, IMPLICIT, ROW_NUM, Domain, Quantity
-from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
-from windrow.windows.rows import RowsWindow
-from windrow.windows.session import SessionWindow
-from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import WindowSpec
 
 # ------------------------------------------------------------ words
@@ -227,8 +220,8 @@ def _range(scope: ClauseScope) -> WindowSpec:
     slide = scope.period(over)
     if clause.lag is not None:
         lag = scope.ticks(clause.lag, over)
-        return LaggedWindow(scope.ticks(size, over), lag, slide, clause.origin or 0, **scope.common)
-    return RangeWindow(scope.ticks(size, over), slide, clause.origin or 0, **scope.common)
+        return ranges.LaggedWindow(scope.ticks(size, over), lag, slide, clause.origin or 0, **scope.common)
+    return ranges.RangeWindow(scope.ticks(size, over), slide, clause.origin or 0, **scope.common)
 
 
 def _calendar(scope: ClauseScope, size: Quantity, over: str) -> WindowSpec:
@@ -258,10 +251,10 @@ def _calendar(scope: ClauseScope, size: Quantity, over: str) -> WindowSpec:
                 way += ", or RANGE in HOURS, without ZONE"
         raise QueryError(why, code="window-slide", hint=way)
     step, length = (_by_calendar(each) for each in (slide, size))
-    return CalendarWindow(length, step, clause.zone or "UTC", clause.origin or 0, **scope.common)
+    return calendar.CalendarWindow(length, step, clause.zone or "UTC", clause.origin or 0, **scope.common)
 
 
-def _by_calendar(quantity: Quantity) -> Length:
+def _by_calendar(quantity: Quantity) -> calendar.Length:
     if quantity.unit not in CALENDAR:
         return quantity.ticks(Domain.TIME), "MICROSECONDS"
     times, unit = CALENDAR[quantity.unit]
@@ -302,7 +295,7 @@ def _range_by_tuple(scope: ClauseScope, over: str) -> WindowSpec:
     scope.refuse_origin("this SLIDE counts rows")
     length = scope.ticks(size, over)
     foreign = scope.foreign(over)
-    return SlideByTupleWindow(
+    return slide_by_tuple.SlideByTupleWindow(
         length,
         clause.slide.count(),
         foreign,
@@ -349,7 +342,7 @@ def _rows(scope: ClauseScope) -> WindowSpec:
         slide_rows = clause.slide.count()
     else:
         slide_time = scope.period(clock)
-    return RowsWindow(
+    return rows.RowsWindow(
         scope.size("ROWS").count(),
         slide_rows,
         slide_time,
@@ -365,7 +358,7 @@ def _landmark(scope: ClauseScope) -> WindowSpec:
     clause, over = scope.clause, scope.attribute
     if clause.slide is not None and clause.slide.in_rows and over != ROW_NUM:
         scope.refuse_origin("this SLIDE counts rows")
-        return SlideByTupleWindow(
+        return slide_by_tuple.SlideByTupleWindow(
             None,
             clause.slide.count(),
             by_rank=True,
@@ -374,12 +367,12 @@ def _landmark(scope: ClauseScope) -> WindowSpec:
             **scope.common,
         )
     slide = clause.slide.count() if clause.slide is not None and over == ROW_NUM else scope.period(over)
-    return LandmarkWindow(clause.start, clause.until, slide, clause.origin, **scope.common)
+    return landmark.LandmarkWindow(clause.start, clause.until, slide, clause.origin, **scope.common)
 
 
 def _session(scope: ClauseScope) -> WindowSpec:
     gap = scope.ticks(scope.size("SESSION"), scope.attribute)
-    return SessionWindow(gap, scope.clause.partition_by, scope.clause.inclusive, **scope.common)
+    return session.SessionWindow(gap, scope.clause.partition_by, scope.clause.inclusive, **scope.common)
 
 
 def _cumulate(scope: ClauseScope) -> WindowSpec:
@@ -392,7 +385,7 @@ def _cumulate(scope: ClauseScope) -> WindowSpec:
         )
     if step > 0 and size > 0 and size % step:
         _refuse_step(scope, size, step)
-    return CumulateWindow(size, step, scope.clause.origin or 0, **scope.common)
+    return cumulate.CumulateWindow(size, step, scope.clause.origin or 0, **scope.common)
 
 
 def _refuse_step(scope: ClauseScope, size: int, step: int) -> NoReturn:
@@ -411,15 +404,15 @@ def _refuse_step(scope: ClauseScope, size: int, step: int) -> NoReturn:
 
 
 def _lifetime(scope: ClauseScope) -> WindowSpec:
-    return LifetimeWindow(scope.clause.lifetime, scope.clause.lifetime_scale, **scope.common)
+    return lifetime.LifetimeWindow(scope.clause.lifetime, scope.clause.lifetime_scale, **scope.common)
 
 
 _KINDS: dict[str, Callable[[ClauseScope], WindowSpec]] = {
     "RANGE": _range,
     "ROWS": _rows,
     "LANDMARK": _landmark,
-    "UNBOUNDED": lambda scope: UnboundedWindow(**scope.common),
-    "NOW": lambda scope: NowWindow(**scope.common),
+    "UNBOUNDED": lambda scope: ranges.UnboundedWindow(**scope.common),
+    "NOW": lambda scope: ranges.NowWindow(**scope.common),
     "LIFETIME": _lifetime,
     "SESSION": _session,
     "CUMULATE": _cumulate,

@@ -27,10 +27,7 @@ from math import gcd
 from typing import Any, Self
 
 from windrow.errors import QueryError
-from windrow.windows.domain import Interval
-from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.ranges import RangeWindow
-from windrow.windows.rows import RowsWindow
+from windrow.windows import domain, landmark, ranges, rows
 from windrow.windows.spec import WindowSpec, require_positive
 
 
@@ -55,17 +52,17 @@ class SubWindows:
 def sub_windows_of(spec: WindowSpec) -> SubWindows | None:
     """How a window is cut; None if nothing but its rows says where its extents begin and end.
 
-    >>> sub_windows_of(RangeWindow(6, 4)).width, sub_windows_of(RowsWindow(100, 20)).width
+    >>> sub_windows_of(ranges.RangeWindow(6, 4)).width, sub_windows_of(rows.RowsWindow(100, 20)).width
     (2, 20)
-    >>> sub_windows_of(RangeWindow(6)) is None
+    >>> sub_windows_of(ranges.RangeWindow(6)) is None
     True
     """
     match spec:
-        case RangeWindow(slide=int(slide)):
+        case ranges.RangeWindow(slide=int(slide)):
             return SubWindows(gcd(spec.range, slide), spec.origin)
-        case LandmarkWindow() if spec.grid is not None:
+        case landmark.LandmarkWindow() if spec.grid is not None:
             return SubWindows(spec.grid.period, spec.grid.origin)
-        case RowsWindow(slide_rows=int(slide), partition_by=()):
+        case rows.RowsWindow(slide_rows=int(slide), partition_by=()):
             return SubWindows(gcd(spec.rows, slide), origin=1, of_rows=True)
     return None
 
@@ -93,12 +90,12 @@ class Panes:
     def of(cls, spec: WindowSpec) -> Self:
         """The panes of a window that has RANGE and SLIDE on one attribute; for ROWS that is the position.
 
-        >>> Panes.of(RowsWindow(1000, 10)).span(0)
+        >>> Panes.of(rows.RowsWindow(1000, 10)).span(0)
         Interval(vs=1, ve=11)
         """
-        if isinstance(spec, RangeWindow) and spec.slide is not None:
+        if isinstance(spec, ranges.RangeWindow) and spec.slide is not None:
             return cls(spec.range, spec.slide, spec.origin)
-        if isinstance(spec, RowsWindow) and spec.slide_rows is not None:
+        if isinstance(spec, rows.RowsWindow) and spec.slide_rows is not None:
             # positions (E-n, E] are [E-n+1, E+1): the same grid, one position later
             return cls(spec.rows, spec.slide_rows, origin=1)
         raise QueryError(
@@ -120,10 +117,10 @@ class Panes:
         """How far, in panes, one extent is from the next."""
         return self.slide // self.width
 
-    def span(self, pane: int) -> Interval:
+    def span(self, pane: int) -> domain.Interval:
         """The attribute values of a pane."""
         start = self.origin + pane * self.width
-        return Interval(start, start + self.width)
+        return domain.Interval(start, start + self.width)
 
     def of_window(self, w: int) -> Sequence[int]:
         """The panes that make up the extent `w`."""

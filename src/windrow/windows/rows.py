@@ -27,17 +27,8 @@ from itertools import accumulate
 from typing import Any
 
 from windrow.errors import DataError, QueryError
-from windrow.windows.domain import (
-    FOREVER,
-    INFINITY,
-    Element,
-    Instant,
-    Interval,
-    Report,
-    place_of,
-    sort_key,
-    visible,
-)
+from windrow.windows import domain
+from windrow.windows.domain import INFINITY, Element, Instant, Interval, Report, sort_key
 from windrow.windows.patterns import Label, Pattern
 from windrow.windows.spec import SlideGrid, WindowId, WindowSpec, require_near, require_positive
 
@@ -191,11 +182,11 @@ class RowsWindow(WindowSpec):
     def wids(self, row: Element, rows: Sequence[Element]) -> Sequence[WindowId]:
         if self._by_own_number and self.grid is None:
             return [self._id(end, ()) for end in self._ends(row.row_num, row.row_num + self.rows)]
-        place = place_of(row, rows)
+        place = domain.place_of(row, rows)
         part, index = next((p, p.places.index(place)) for p in self.partitions(rows) if place in p.places)
         if self.grid is not None:
             left = index + self.rows
-            gone = part.times[left] if left < len(part.times) else FOREVER + self.grid.period
+            gone = part.times[left] if left < len(part.times) else domain.FOREVER + self.grid.period
             return self.grid.ending_in(part.times[index], gone)
         position = part.positions[index]
         return [self._id(end, part.key) for end in self._ends(position, position + self.rows)]
@@ -206,7 +197,7 @@ class RowsWindow(WindowSpec):
             for index, place in enumerate(part.places):
                 enters, leaves = self._entry(part, index), self._exit(part, index)
                 if enters is not None:
-                    found[place] = visible(rows[place], enters, leaves)
+                    found[place] = domain.visible(rows[place], enters, leaves)
         return found
 
     def reports(self, rows: Sequence[Element]) -> list[Report]:

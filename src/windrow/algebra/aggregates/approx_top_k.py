@@ -24,13 +24,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from windrow.algebra.aggregates.base import whole_of
-from windrow.algebra.aggregates.frequent import THRESHOLD, ListedCounts, with_lists
-from windrow.algebra.aggregates.multiset import Counts, Multiset
-from windrow.algebra.aggregates.order import restored
+from windrow.algebra.aggregates import base, frequent, multiset, order
 
 
-class ApproxTopK(ListedCounts):
+class ApproxTopK(frequent.ListedCounts):
     """An array of (value, count), empty over no values. The state is that of FREQUENT with longer lists."""
 
     name = "APPROX_TOP_K"
@@ -40,8 +37,8 @@ class ApproxTopK(ListedCounts):
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
         k, capacity = self.params
-        self.k = whole_of(self.name, k, "k")
-        self.capacity = whole_of(self.name, capacity, "capacity", least=self.k)
+        self.k = base.whole_of(self.name, k, "k")
+        self.capacity = base.whole_of(self.name, capacity, "capacity", least=self.k)
 
     @property
     def error_bound(self) -> str:
@@ -51,8 +48,8 @@ class ApproxTopK(ListedCounts):
             " kept once it is over"
         )
 
-    def of_counts(self, counts: Counts) -> Multiset:
-        kept = with_lists(counts, self.capacity)
-        kept.pop(THRESHOLD, 0)
+    def of_counts(self, counts: multiset.Counts) -> multiset.Multiset:
+        kept = frequent.with_lists(counts, self.capacity)
+        kept.pop(frequent.THRESHOLD, 0)
         ranked = sorted((-count, value) for (_, value), count in kept.items())
-        return tuple((restored(value), -count) for count, value in ranked[: self.k])
+        return tuple((order.restored(value), -count) for count, value in ranked[: self.k])

@@ -16,34 +16,31 @@ from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
-from windrow.algebra.aggregates.base import Types, fraction_of
-from windrow.algebra.aggregates.multiset import Counting, Counts
-from windrow.algebra.aggregates.numbers import numeric
-from windrow.algebra.aggregates.order import restored
+from windrow.algebra.aggregates import base, multiset, numbers, order
 from windrow.algebra.types import DOUBLE, DataType
 
 
-class Median(Counting):
+class Median(multiset.Counting):
     """The value in the middle; NULL over no values."""
 
     name = "MEDIAN"
     fraction = 0.5
 
-    def of_counts(self, counts: Counts) -> float | None:
+    def of_counts(self, counts: multiset.Counts) -> float | None:
         if not counts:
             return None
         values = sorted(counts)
         ranks = list(accumulate(counts[value] for value in values))
         position = self.fraction * (ranks[-1] - 1)
         below, above = math.floor(position), math.ceil(position)
-        low, high = (float(restored(values[bisect_right(ranks, rank)])) for rank in (below, above))
+        low, high = (float(order.restored(values[bisect_right(ranks, rank)])) for rank in (below, above))
         if low == high or below == above:
             return low
         value = low + (position - below) * (high - low)  # Spark's formula, to the last digit
         return value if value == value else math.nan
 
-    def _result_type(self, types: Types) -> DataType:
-        numeric(self.name, types)
+    def _result_type(self, types: base.Types) -> DataType:
+        numbers.numeric(self.name, types)
         return DOUBLE
 
 
@@ -55,11 +52,11 @@ class Quantile(Median):
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
-        self.fraction = fraction_of(self.name, *params)
+        self.fraction = base.fraction_of(self.name, *params)
         self.params = (self.fraction,)
 
 
-class PercentileDisc(Counting):
+class PercentileDisc(multiset.Counting):
     """The value at a fraction of the sorted values, one of them; NULL over no values.
 
     >>> middle = PercentileDisc(0.5)
@@ -72,16 +69,16 @@ class PercentileDisc(Counting):
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
-        self.fraction = fraction_of(self.name, *params)
+        self.fraction = base.fraction_of(self.name, *params)
         self.params = (self.fraction,)
 
-    def of_counts(self, counts: Counts) -> Any:
+    def of_counts(self, counts: multiset.Counts) -> Any:
         if not counts:
             return None
         values = sorted(counts)
         ranks = list(accumulate(counts[value] for value in values))
         wanted = math.ceil(Decimal(repr(self.fraction)) * ranks[-1])
-        return restored(values[bisect_left(ranks, max(1, wanted))])
+        return order.restored(values[bisect_left(ranks, max(1, wanted))])
 
-    def _result_type(self, types: Types) -> DataType:
+    def _result_type(self, types: base.Types) -> DataType:
         return types[0]

@@ -22,16 +22,10 @@ from windrow.algebra.functions.registry import ATOM
 from windrow.algebra.functions.sql_text import constant_sql, is_ordinary, precedence, to_sql
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, Subquery, TableScan, Window
 from windrow.algebra.types import SMALLINT, STRING
-from windrow.windows.calendar import CalendarWindow, Length
-from windrow.windows.cumulate import CumulateWindow
+from windrow.windows import calendar, cumulate, landmark, lifetime, ranges, session, slide_by_tuple
 from windrow.windows.domain import CALENDAR, DAYS, MICROSECONDS, MONTHS, ROW_NUM, Domain, Quantity
-from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
 from windrow.windows.rows import RowsWindow
-from windrow.windows.session import SessionWindow
-from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import WindowSpec
 
 # ------------------------------------------------------------ windows and frames
@@ -46,47 +40,49 @@ def bracket(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attribut
     `names` spells the columns that LIFETIME reads, `attributes` those of the other parts.
     """
     parts = _parts(spec, domain, wattr, names, attributes)
-    if spec.wattr is not None and not (isinstance(spec, SlideByTupleWindow) and spec.range is not None):
+    if spec.wattr is not None and not (
+        isinstance(spec, slide_by_tuple.SlideByTupleWindow) and spec.range is not None
+    ):
         parts.append(f"WATTR {attributes(spec.wattr)}")
     return f"[{' '.join(parts + ['INTERNAL'] * spec.internal)}]"
 
 
 def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attributes: Spell) -> list[str]:
     match spec:
-        case RangeWindow() | LaggedWindow():
+        case ranges.RangeWindow() | ranges.LaggedWindow():
             slide = _optional("SLIDE", spec.slide, domain, quantity)
             origin = _optional("ORIGIN", spec.origin or None, domain, point)
-            lag = [f"LAG {quantity(spec.lag, domain)}"] if isinstance(spec, LaggedWindow) else []
+            lag = [f"LAG {quantity(spec.lag, domain)}"] if isinstance(spec, ranges.LaggedWindow) else []
             return [f"RANGE {quantity(spec.range, domain)}", *slide, *lag, *origin]
         case RowsWindow():
             return _rows(spec, domain, attributes)
-        case LandmarkWindow():
+        case landmark.LandmarkWindow():
             return _landmark(spec, domain)
-        case SlideByTupleWindow(range=None):
+        case slide_by_tuple.SlideByTupleWindow(range=None):
             points = [
                 *_optional("FROM", spec.start, domain, point),
                 *_optional("UNTIL", spec.until, domain, point),
             ]
             return ["LANDMARK", *points, f"SLIDE {spec.every} ROWS"]
-        case SlideByTupleWindow():
+        case slide_by_tuple.SlideByTupleWindow():
             assert spec.range is not None
             over = attributes(spec.rattr or wattr)
             rows = f"SLIDE {spec.every} ROWS SATTR {f'rank({over})' if spec.by_rank else ROW_NUM}"
             parts = [f"RANGE {quantity(spec.range, domain)} RATTR {over}", rows]
             return parts + _partitions(spec.partition_by, attributes)
-        case CumulateWindow():
+        case cumulate.CumulateWindow():
             origin = _optional("ORIGIN", spec.origin or None, domain, point)
             return [f"CUMULATE {quantity(spec.size, domain)} SLIDE {quantity(spec.step, domain)}", *origin]
-        case CalendarWindow():
+        case calendar.CalendarWindow():
             origin = _optional("ORIGIN", spec.origin or None, domain, point)
             sizes = [f"RANGE {calendar_length(spec.length)}", f"SLIDE {calendar_length(spec.step)}"]
             return [*sizes, *origin, "ZONE " + to_sql(Literal(spec.zone, STRING), str)]
-        case SessionWindow():
+        case session.SessionWindow():
             gap = f"SESSION {quantity(spec.gap, domain)}" + " INCLUSIVE" * spec.inclusive
             return [gap, *_partitions(spec.partition_by, attributes)]
-        case LifetimeWindow():
+        case lifetime.LifetimeWindow():
             return [f"LIFETIME {_lifetime(spec, names)}"]
-        case NowWindow() | UnboundedWindow():
+        case ranges.NowWindow() | ranges.UnboundedWindow():
             return [type(spec).__name__.removesuffix("Window").upper()]
     raise TypeError(f"no bracket for {type(spec).__name__}")
 
@@ -100,7 +96,7 @@ def _rows(spec: RowsWindow, domain: Domain, attributes: Spell) -> list[str]:
     return parts + _partitions(spec.partition_by, attributes)
 
 
-def _landmark(spec: LandmarkWindow, domain: Domain) -> list[str]:
+def _landmark(spec: landmark.LandmarkWindow, domain: Domain) -> list[str]:
     parts = ["LANDMARK", *_optional("FROM", spec.start, domain, point)]
     parts += _optional("UNTIL", spec.until, domain, point)
     parts += _optional("SLIDE", spec.slide, domain, quantity)
@@ -115,7 +111,7 @@ def _partitions(columns: Sequence[str], attributes: Spell) -> list[str]:
     return [f"PARTITION BY {', '.join(map(attributes, columns))}"] if columns else []
 
 
-def _lifetime(spec: LifetimeWindow, names: Spell) -> str:
+def _lifetime(spec: lifetime.LifetimeWindow, names: Spell) -> str:
     """The expression and its unit, of all of it: operators are put in parentheses."""
     text = to_sql(spec.expression, names)
     unit = next((name for name, size in MICROSECONDS.items() if 1 < size == spec.scale), "")
@@ -166,7 +162,7 @@ def _number(ticks: int, domain: Domain) -> str:
     return f"{exact.multiply(ticks, domain.step or 1).normalize(exact):f}"
 
 
-def calendar_length(length: Length) -> str:
+def calendar_length(length: calendar.Length) -> str:
     """A length by the calendar.
 
     >>> calendar_length((24, "MONTHS")), calendar_length((1, "DAYS")), calendar_length((90, "MICROSECONDS"))

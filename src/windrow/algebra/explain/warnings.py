@@ -22,11 +22,7 @@ from windrow.algebra.explain.operators import quantity
 from windrow.algebra.operators import Aggregate, Distinct, Except, Exists, Join
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
 from windrow.errors import folded
-from windrow.windows.domain import Domain
-from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.progress import NoPolicy, OrderedPer, Progress, Slack
-from windrow.windows.ranges import RangeWindow, UnboundedWindow
-from windrow.windows.session import SessionWindow
+from windrow.windows import domain, landmark, progress, ranges, session
 
 #: microseconds of silence after which a source that others wait for is told
 SILENCE = 60_000_000
@@ -79,7 +75,7 @@ def _unbounded_groups(node: Aggregate) -> Iterator[tuple[str, str, str]]:
     if not node.keys or any(isinstance(below, Aggregate | Join) for below in _below(node)):
         return
     for leaf in _for_ever(node):
-        if isinstance(leaf.spec, UnboundedWindow):
+        if isinstance(leaf.spec, ranges.UnboundedWindow):
             names = ", ".join(_plain(name) for name, _ in node.keys)
             yield (
                 "unbounded-group",
@@ -91,7 +87,7 @@ def _unbounded_groups(node: Aggregate) -> Iterator[tuple[str, str, str]]:
 def _odd_slides(node: Aggregate) -> Iterator[tuple[str, str, str]]:
     for leaf in node.leaves:
         spec = leaf.spec
-        if not isinstance(spec, RangeWindow) or spec.slide is None or spec.range % spec.slide == 0:
+        if not isinstance(spec, ranges.RangeWindow) or spec.slide is None or spec.range % spec.slide == 0:
             continue
         if spec.slide > spec.range:
             continue
@@ -107,7 +103,7 @@ def _odd_slides(node: Aggregate) -> Iterator[tuple[str, str, str]]:
 
 def _one_session(node: Aggregate) -> Iterator[tuple[str, str, str]]:
     for leaf in node.leaves:
-        if isinstance(leaf.spec, SessionWindow) and not leaf.spec.partition_by and node.keys:
+        if isinstance(leaf.spec, session.SessionWindow) and not leaf.spec.partition_by and node.keys:
             yield (
                 "endless-session",
                 f"rows of all groups belong to one session, which ends only when nothing comes for"
@@ -128,10 +124,10 @@ def _for_ever(node: Plan) -> Iterator[Window]:
     """The windows below, of streams that do not end, from which rows never leave."""
     for leaf in node.leaves:
         spec, stream = leaf.spec, _stream(leaf)
-        forever = isinstance(spec, UnboundedWindow) or (
-            isinstance(spec, LandmarkWindow) and spec.until is None
+        forever = isinstance(spec, ranges.UnboundedWindow) or (
+            isinstance(spec, landmark.LandmarkWindow) and spec.until is None
         )
-        if forever and stream is not None and not isinstance(stream.progress.policy, NoPolicy):
+        if forever and stream is not None and not isinstance(stream.progress.policy, progress.NoPolicy):
             yield leaf
 
 
@@ -150,18 +146,18 @@ def _source(leaf: Window) -> str:
 
 
 def _bounded(leaf: Window) -> str:
-    length = "RANGE 1 HOUR" if leaf.domain is Domain.TIME else "RANGE 1000"
+    length = "RANGE 1 HOUR" if leaf.domain is domain.Domain.TIME else "RANGE 1000"
     return f"write a window, as in `{_source(leaf)} [{length}]`"
 
 
-def stream_warnings(stream: Stream, accepted: int, late: int, known: Progress) -> tuple[Warned, ...]:
+def stream_warnings(stream: Stream, accepted: int, late: int, known: progress.Progress) -> tuple[Warned, ...]:
     """What the rows of a stream have shown of its declaration."""
     return (*_slack(stream, accepted, late), *_idle(stream, known))
 
 
 def _slack(stream: Stream, accepted: int, late: int) -> Iterator[Warned]:
     rule = stream.progress.policy
-    if late and isinstance(rule, Slack):
+    if late and isinstance(rule, progress.Slack):
         written = f"SLACK {quantity(rule.ticks, stream.domain)}" if rule.ticks else "ORDERED"
         share = 100 * late / (accepted + late)
         yield Warned(
@@ -173,10 +169,10 @@ def _slack(stream: Stream, accepted: int, late: int) -> Iterator[Warned]:
         )
 
 
-def _idle(stream: Stream, known: Progress) -> Iterator[Warned]:
+def _idle(stream: Stream, known: progress.Progress) -> Iterator[Warned]:
     rule = stream.progress.policy
     heard = {source: seen.at for source, seen in known.sources.items() if seen.at is not None}
-    if not isinstance(rule, OrderedPer) or rule.idle is not None or len(heard) < 2:
+    if not isinstance(rule, progress.OrderedPer) or rule.idle is not None or len(heard) < 2:
         return
     last = min(known.sources, key=lambda source: known.sources[source].progress)
     silent = max(heard.values()) - heard.get(last, 0)
@@ -184,7 +180,7 @@ def _idle(stream: Stream, known: Progress) -> Iterator[Warned]:
         yield Warned(
             "idle-source",
             f"the watermark waits for {stream.progress.per} {last}, of which nothing was heard for"
-            f" {quantity(silent // 1_000_000 * 1_000_000, Domain.TIME)}",
+            f" {quantity(silent // 1_000_000 * 1_000_000, domain.Domain.TIME)}",
             f"declare ORDERED PER {stream.progress.per} IDLE 1 MINUTE",
             stream.name,
         )

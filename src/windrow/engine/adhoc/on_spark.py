@@ -34,10 +34,7 @@ from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest
 from windrow.state.names import TEMPORARY
 from windrow.state.store import LocalStore
-from windrow.windows.domain import ARRIVAL_TS, INFINITY
-from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.rows import RowsWindow
-from windrow.windows.session import SessionWindow
+from windrow.windows import domain, lifetime, rows, session
 
 #: with less than this to read, Spark's jobs would take longer than the reading
 LARGE = 32 << 20
@@ -112,11 +109,11 @@ class OnSpark:
 def can_run(snapshot: QuestionSnapshot) -> bool:
     """Whether Spark can do all of it: windows that are filters of rows, and no tables or answers."""
     scans = [node for node in snapshot.plan.walk() if isinstance(node, Scan)]
-    plain = not any(scan.pseudo or scan.stream.wattr == ARRIVAL_TS for scan in scans)
+    plain = not any(scan.pseudo or scan.stream.wattr == domain.ARRIVAL_TS for scan in scans)
     specs = [leaf.spec for leaf in snapshot.leaves]
     filters = not any(
-        isinstance(spec, SessionWindow | LifetimeWindow)
-        or (isinstance(spec, RowsWindow) and spec.slide_rows is not None)
+        isinstance(spec, session.SessionWindow | lifetime.LifetimeWindow)
+        or (isinstance(spec, rows.RowsWindow) and spec.slide_rows is not None)
         for spec in specs
     )
     nested = any(field.type.fields for leaf in snapshot.leaves for field in leaf.stream.schema)
@@ -156,9 +153,9 @@ def _rows(situation: Situation, leaf: WindowLeaf, staging: Staging) -> DataFrame
         return None
     assert situation.present is not None
     needs = needs_of(leaf.spec, situation.present.at)
-    first = None if needs.begin == -INFINITY else int(needs.begin)
+    first = None if needs.begin == -domain.INFINITY else int(needs.begin)
     spec = leaf.spec
-    counted = (spec.rows, spec.partition_by) if isinstance(spec, RowsWindow) else (None, ())
+    counted = (spec.rows, spec.partition_by) if isinstance(spec, rows.RowsWindow) else (None, ())
     return staging.rows(leaf.stream, KeptRange(files, first, int(needs.end), *counted))
 
 

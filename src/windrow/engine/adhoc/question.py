@@ -28,15 +28,7 @@ from windrow.algebra.plan import Emit, Plan, Window
 from windrow.algebra.types import Kind
 from windrow.archive.piece import Reading
 from windrow.engine.adhoc import access_paths, from_synopses
-from windrow.engine.adhoc.access_paths import AccessPath, SubWindow, WantedRows
-from windrow.engine.adhoc.from_synopses import (
-    FromSynopses,
-    Standing,
-    SynopsisShelf,
-    in_row_order,
-    relation,
-    shelves_of,
-)
+from windrow.engine.adhoc.from_synopses import FromSynopses, relation
 from windrow.engine.adhoc.snapshot import END, Needs, members, needs_of, snapshot_of
 from windrow.engine.archives import Archiving, Kept
 from windrow.engine.output.outbox import published, rows_schema
@@ -259,7 +251,7 @@ def _value(literal: Literal) -> Any:
 _WIDTH = 8
 
 
-def from_archive(wanted: WantedRows) -> AccessPath | None:
+def from_archive(wanted: access_paths.WantedRows) -> access_paths.AccessPath | None:
     """The rows of the window that have the keys the question asks for, if an archive has all of them."""
     stream, window = wanted.record.stream, wanted.window
     if wanted.archives is None or window is None or stream.late is not Late.DROP:
@@ -272,8 +264,8 @@ def from_archive(wanted: WantedRows) -> AccessPath | None:
         return None
     size = search.rows * _WIDTH * len(stream.schema)
     name = f"{search.archive} {search.bounds} {wanted.manifest.number}"
-    part = SubWindow(name, int(wanted.needs.end), size, partial(_fetched, wanted, search))
-    return AccessPath(search.text, (part,), tells_size=True)
+    part = access_paths.SubWindow(name, int(wanted.needs.end), size, partial(_fetched, wanted, search))
+    return access_paths.AccessPath(search.text, (part,), tells_size=True)
 
 
 def predicate_on(window: Window, plan: Plan) -> Expression | None:
@@ -288,7 +280,7 @@ def predicate_on(window: Window, plan: Plan) -> Expression | None:
     return None
 
 
-def _fetched(wanted: WantedRows, search: ArchivePath) -> pl.DataFrame:
+def _fetched(wanted: access_paths.WantedRows, search: ArchivePath) -> pl.DataFrame:
     assert wanted.archives is not None
     stream, kept = wanted.record.stream, wanted.archives.kept[search.archive]
     with read_way(wanted.archives, search) as reading:
@@ -333,7 +325,7 @@ class Question:
         queries: Mapping[str, StandingQuery],
         log: CommitLog,
         archives: Archiving | None = None,
-        standing: Standing | None = None,
+        standing: from_synopses.Standing | None = None,
         level: str = LATEST,
     ) -> None:
         self.once, self.queries, self.log, self.archives = once, queries, log, archives
@@ -361,7 +353,7 @@ class Question:
     def published(self, answer: Answer) -> pa.Table:
         """In order, with the columns and types users see."""
         plan, order = self.snapshot.asked, self.snapshot.order
-        rows = in_row_order(answer.rows, order).select(plan.schema.names)
+        rows = from_synopses.in_row_order(answer.rows, order).select(plan.schema.names)
         return published(rows.to_arrow(), rows_schema(plan.schema))
 
 
@@ -452,9 +444,9 @@ class Situation:
         assert asked is not None
         return from_synopses.earlier(asked, self._shelves(stream), self.streams[stream], span)
 
-    def _shelves(self, stream: str) -> list[SynopsisShelf]:
+    def _shelves(self, stream: str) -> list[from_synopses.SynopsisShelf]:
         standing = self.question.standing
-        return [] if standing is None else shelves_of(self.manifest, stream, standing)
+        return [] if standing is None else from_synopses.shelves_of(self.manifest, stream, standing)
 
     @property
     def _span(self) -> tuple[str, from_synopses.AttributeRange]:

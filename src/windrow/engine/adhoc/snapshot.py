@@ -29,12 +29,8 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.columnar.columns import row_order
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.windows.domain import FARTHEST, INFINITY, ROW_NUM, Instant
-from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows import domain, landmark, lifetime, session, slide_by_tuple
 from windrow.windows.rows import RowsWindow
-from windrow.windows.session import SessionWindow
-from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import WindowSpec
 
 
@@ -42,14 +38,14 @@ from windrow.windows.spec import WindowSpec
 class Needs:
     """Rows with begin <= attribute <= end, or of these the last `rows`."""
 
-    begin: Instant
-    end: Instant
+    begin: domain.Instant
+    end: domain.Instant
     rows: int | None = None
 
 
 def needs_of(spec: WindowSpec, at: int) -> Needs:
     """The rows a window can hold at an instant."""
-    if isinstance(spec, SlideByTupleWindow):
+    if isinstance(spec, slide_by_tuple.SlideByTupleWindow):
         raise QueryError(
             "a window that slides by the values of its rows is not asked about at one instant",
             code="unsupported",
@@ -65,14 +61,14 @@ def members(spec: WindowSpec, stream: Stream, rows: pl.DataFrame, at: int, alias
     """Those of the rows that are in the window at an instant; it must have been given all it needs."""
     needs, moment = needs_of(spec, at), pl.col(moment_of(stream)).cast(pl.Int64)
     inside = rows.filter(moment <= int(needs.end))
-    if needs.begin != -INFINITY:
+    if needs.begin != -domain.INFINITY:
         inside = inside.filter(moment >= int(needs.begin))
     match spec:
         case RowsWindow():
             return _counted(spec, stream, inside)
-        case SessionWindow():
+        case session.SessionWindow():
             return _in_sessions(spec, stream, inside, at)
-        case LifetimeWindow():
+        case lifetime.LifetimeWindow():
             return _alive(spec, inside, moment, at, alias)
     return inside
 
@@ -106,7 +102,7 @@ def _ordered(column: pl.Series) -> pl.Series:
     return row_order(column)
 
 
-def _in_sessions(spec: SessionWindow, stream: Stream, rows: pl.DataFrame, at: int) -> pl.DataFrame:
+def _in_sessions(spec: session.SessionWindow, stream: Stream, rows: pl.DataFrame, at: int) -> pl.DataFrame:
     """The rows of sessions that have not ended."""
     t, keys = moment_of(stream), list(spec.partition_by) or ["#one"]
     ranked = rows.with_columns(pl.lit(1, pl.Int64).alias("#one"), pl.col(t).cast(pl.Int64).alias("#t")).sort(
@@ -119,7 +115,9 @@ def _in_sessions(spec: SessionWindow, stream: Stream, rows: pl.DataFrame, at: in
     return ranked.filter(last + spec.reach > at).select(rows.columns)
 
 
-def _alive(spec: LifetimeWindow, rows: pl.DataFrame, moment: pl.Expr, at: int, alias: str) -> pl.DataFrame:
+def _alive(
+    spec: lifetime.LifetimeWindow, rows: pl.DataFrame, moment: pl.Expr, at: int, alias: str
+) -> pl.DataFrame:
     named = rows.rename(lambda name: f"{alias}.{name}")
     lives: Any = compile_expression(spec.expression)(named).cast(pl.Int64).fill_null(0)
     limit = (1 << 62) // spec.scale
@@ -128,8 +126,8 @@ def _alive(spec: LifetimeWindow, rows: pl.DataFrame, moment: pl.Expr, at: int, a
 
 
 #: all instants that matter are before this one, and none of them is a slide instant
-END = FARTHEST + 1
-EVERYTHING = LandmarkWindow(slide=2 * FARTHEST, origin=END)
+END = domain.FARTHEST + 1
+EVERYTHING = landmark.LandmarkWindow(slide=2 * domain.FARTHEST, origin=END)
 NO_LIMIT = (1 << 62) - 1
 
 
@@ -179,7 +177,7 @@ def snapshot_of(asked: Emit) -> QuestionSnapshot:
     nodes = list(asked.walk())
     windows = [node for node in nodes if isinstance(node, Window)]
     needs_past = any(isinstance(node, Subquery) for node in nodes) or asked.reads_window_bounds
-    if needs_past or any(isinstance(window.spec, SlideByTupleWindow) for window in windows):
+    if needs_past or any(isinstance(window.spec, slide_by_tuple.SlideByTupleWindow) for window in windows):
         return QuestionSnapshot(asked, top, (), order)
     leaves: list[WindowLeaf] = []
 
@@ -212,7 +210,7 @@ def without_order(asked: Emit) -> tuple[Emit, tuple[tuple[str, bool], ...]]:
 
 def _refuse(asked: Emit) -> None:
     for node in asked.walk():
-        if isinstance(node, Scan) and ROW_NUM in node.pseudo:
+        if isinstance(node, Scan) and domain.ROW_NUM in node.pseudo:
             raise _counts_arrivals()
         if not isinstance(node, Window):
             continue
@@ -231,7 +229,7 @@ def _refuse(asked: Emit) -> None:
                 hint="window the stream on its WATTR",
             )
     spec = asked.leaves[0].spec
-    if asked.reads_window_bounds and (spec.grid is None or isinstance(spec, SessionWindow)):
+    if asked.reads_window_bounds and (spec.grid is None or isinstance(spec, session.SessionWindow)):
         raise QueryError(
             "this query selects the bounds of each extent, so it has no relation at an instant",
             code="no-relation",

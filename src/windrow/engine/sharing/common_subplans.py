@@ -25,11 +25,9 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra.canonical import canonical_text
-from windrow.algebra.operators import Aggregate, Limit, TableJoin
+from windrow.algebra import canonical, shipments, types
+from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Plan, Scan, Window
-from windrow.algebra.shipments import packed
-from windrow.algebra.types import Kind
 from windrow.execution.bundle import Bundle, QueryGroup
 from windrow.execution.relational import Host
 from windrow.kernels.relational.implementations import kind_of
@@ -49,9 +47,9 @@ if TYPE_CHECKING:
     from windrow.kernels.relational.operator import Operator
 
 
-_EXACT = frozenset({Kind.DECIMAL, Kind.INTERVAL})
+_EXACT = frozenset({types.Kind.DECIMAL, types.Kind.INTERVAL})
 #: aggregates that may be too large for their type, if it is one of these
-_TOTALS = {"sum": _EXACT | {Kind.BIGINT}, "approx_sum": _EXACT | {Kind.BIGINT}, "avg": _EXACT}
+_TOTALS = {"sum": _EXACT | {types.Kind.BIGINT}, "approx_sum": _EXACT | {types.Kind.BIGINT}, "avg": _EXACT}
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class Beginner:
     def grid(self) -> SlideGrid | None:
         """When its windows move, if they move together and the query may be at another's slide: it must look
         neither at their bounds, nor at tables, which change at instants of their own."""
-        changes = any(isinstance(node, TableJoin) for node in self.plan.walk())
+        changes = any(isinstance(node, ops.TableJoin) for node in self.plan.walk())
         return None if changes or self.plan.reads_window_bounds else grid_of(self.plan)
 
     @property
@@ -93,7 +91,7 @@ class Beginner:
         if not _may_fail(self.plan):
             found.append((False, (self.bounds, unslid(self.plan))))
         if subplans.can_meet_more(self.plan) and not any(
-            isinstance(node, Limit) for node in self.plan.walk()
+            isinstance(node, ops.Limit) for node in self.plan.walk()
         ):
             often = moving_on(self.plan, SlideGrid(1))
             found.append((True, (self.bounds, likeness(often, shortens=self.shortens))))
@@ -146,7 +144,7 @@ def _cut(each: Beginner, grid: SlideGrid) -> Hashable:
 def _may_fail(plan: Emit) -> bool:
     """Whether some window, or a row in it, can make a query fail."""
     nodes = list(plan.walk())
-    calls = [call for node in nodes if isinstance(node, Aggregate) for _, call in node.aggregates]
+    calls = [call for node in nodes if isinstance(node, ops.Aggregate) for _, call in node.aggregates]
     totals = [(_TOTALS.get(call.function.lower(), frozenset()), call) for call in calls]
     too_large = any(argument.type.kind in kinds for kinds, call in totals for argument in call.args)
     return too_large or any(can_ever_fail(each) for node in nodes for each in expressions_of(node))
@@ -206,14 +204,14 @@ def _common_slide(grid: Mapping[str, int], sampled: Mapping[str, int] | None) ->
 def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
     """A query's bundle as it runs in a query group; by itself, if it is in none."""
     if member is None:
-        return replace(bundle, plan=packed(plan), query_group=None)
+        return replace(bundle, plan=shipments.packed(plan), query_group=None)
     query_group, grid = member.query_group, grid_of(plan)
     if member.common_slide is not None and grid is not None:
         plan = moving_on(plan, member.common_slide.grid)
         sampled = () if member.common_slide.sampled is None else (member.common_slide.sampled,)
         query_group = replace(query_group, reports=(grid,), instants=sampled)
     plan = plan if member.subplan is None else member.subplan.under(plan)
-    return replace(bundle, plan=packed(plan), query_group=query_group)
+    return replace(bundle, plan=shipments.packed(plan), query_group=query_group)
 
 
 def in_group(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
@@ -265,7 +263,7 @@ def admission(late: QueryRecord, host: QueryRecord) -> tuple[Membership, Members
     known = host.member or Membership(QueryGroup(f"{RESERVED}rows of {host.id}"))
     names = dict(known.query_group.parts)
     around = Parts(names).part_of(place)
-    alone = replace(late.bundle, plan=packed(plan), query_group=None)
+    alone = replace(late.bundle, plan=shipments.packed(plan), query_group=None)
     alike = {likeness(each, shortens=_shortens(general_unit(alone))) for each in (plan, emit)}
     if (
         around not in (None, place)
@@ -308,7 +306,7 @@ def _beginner(record: QueryRecord, plan: Emit) -> Beginner:
 def _member(record: QueryRecord, plan: Emit, common_slide: CommonSlide | None) -> _Member:
     grid = grid_of(plan)
     plan = plan if common_slide is None else moving_on(plan, common_slide.grid)
-    alone = replace(record.bundle, plan=packed(plan), query_group=None)
+    alone = replace(record.bundle, plan=shipments.packed(plan), query_group=None)
     sight = _digest(f"{_sight_of(general_unit(alone))} {record.complete_from}")
     shortens = _shortens(general_unit(alone)) and record.complete_from is None
     return _Member(alone, plan, common_slide, sight, shortens, grid)
@@ -427,7 +425,7 @@ def _chain(unit: GeneralUnit, view: SubplanView) -> dict[str, str]:
             told = [id(each) in builder.telling for each in node.walk()]
             seen = SubplanView() if node is subplans.subplan_of(emit) else view
             built = _built(builder.built[id(node)])
-            found[place] = _digest(canonical_text([node, told, built, _seen_as(seen)]))
+            found[place] = _digest(canonical.canonical_text([node, told, built, _seen_as(seen)]))
     return found
 
 
@@ -468,7 +466,7 @@ def _sight_of(unit: GeneralUnit) -> str:
     builder, ends = program.builder, program.options.ends
     how = builder.lag, builder.reported, program.emit.is_periodic, program.why_not_lazy, ends and ends.value
     sources = sorted((name, *columns) for name, columns in builder.sources.items())
-    return canonical_text([*seen, *how, sources])
+    return canonical.canonical_text([*seen, *how, sources])
 
 
 def _moves(window: Window) -> WindowSpec:

@@ -49,19 +49,8 @@ from windrow.algebra.aggregates import Definition
 from windrow.algebra.aggregates.plain_values import decoded, encoded
 from windrow.algebra.types import DataType, Kind
 from windrow.kernels.columnar import columns as columnar
-from windrow.kernels.columnar import decimals
-from windrow.kernels.columnar.combiners import (
-    FLOAT_TOTAL,
-    GREATEST,
-    LEAST,
-    MOMENTS,
-    TOTAL,
-    Combiner,
-    Lanes,
-    Moments,
-    Pointwise,
-    scanned,
-)
+from windrow.kernels.columnar import combiners, decimals
+from windrow.kernels.columnar.combiners import TOTAL, Combiner, Lanes
 from windrow.windows.domain import Doubles, Numbers
 
 Decoder = Callable[["Sequence[Lanes]"], list[pl.Series]]
@@ -159,7 +148,7 @@ class FloatTotal(Partial):
 
     @property
     def combiners(self) -> tuple[Combiner, ...]:
-        return TOTAL, FLOAT_TOTAL
+        return TOTAL, combiners.FLOAT_TOTAL
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
         counted = rows.counted
@@ -173,7 +162,7 @@ class FloatMoments(Partial):
 
     @property
     def combiners(self) -> tuple[Combiner, ...]:
-        return (MOMENTS,)
+        return (combiners.MOMENTS,)
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
         counted = rows.counted
@@ -220,7 +209,7 @@ class SelectedPartial(Partial):
 
     @property
     def combiners(self) -> tuple[Combiner, ...]:
-        return TOTAL, GREATEST if self.greatest else LEAST
+        return TOTAL, combiners.GREATEST if self.greatest else combiners.LEAST
 
     @abstractmethod
     def codes(self, frame: pl.DataFrame) -> columnar.Codes:
@@ -265,7 +254,7 @@ class Edge(SelectedPartial):
 
 
 @dataclass(frozen=True)
-class BitwiseLane(Pointwise):
+class BitwiseLane(combiners.Pointwise):
     """One lane of whole numbers, combined bit by bit."""
 
     def merged(self, names: Sequence[str]) -> list[pl.Expr]:
@@ -318,7 +307,7 @@ class Chosen(SelectedPartial):
 
 
 @dataclass(frozen=True)
-class PairMoments(Moments):
+class PairMoments(combiners.Moments):
     """Moments of pairs, combined as Chan, Golub and LeVeque do; NaN in the spreads stands for good."""
 
     def identity(self, shape: tuple[int, ...]) -> Lanes:
@@ -404,7 +393,7 @@ class Merging:
         return (found,)
 
     def scan(self, lanes: Lanes, axis: int) -> Lanes:
-        return scanned(self, lanes, axis)
+        return combiners.scanned(self, lanes, axis)
 
     def merged(self, names: Sequence[str]) -> list[pl.Expr]:
         return [pl.col(names[0])]

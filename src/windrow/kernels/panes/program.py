@@ -19,11 +19,8 @@ from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.intake import Known, check_instants, moments_of
-from windrow.kernels.panes.live_panes import LivePanes, RunningTotals
-from windrow.kernels.panes.pane_tables import PaneAnswers, assign_panes, pane_table
+from windrow.kernels.panes import live_panes, pane_tables, subtract_on_evict, two_stacks
 from windrow.kernels.panes.query import SlidingQuery, run_stages
-from windrow.kernels.panes.subtract_on_evict import Differences, subtracts
-from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.state import Kernel
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
 from windrow.windows.progress import NoPolicy
@@ -38,7 +35,7 @@ class Level:
 
     def __init__(self, query: SlidingQuery, *, stacked: bool | None = None, by_group: bool = False) -> None:
         self.query = query
-        self.answers = PaneAnswers(query, Measures(query.aggregate))
+        self.answers = pane_tables.PaneAnswers(query, Measures(query.aggregate))
         self.kernel = kernel_of(self.answers, stacked, by_group)
 
     def scanned(self, accepted: pl.DataFrame, source: str | None = None) -> pl.DataFrame:
@@ -70,11 +67,11 @@ class Level:
 
     def _entered(self, rows: pl.DataFrame) -> pl.DataFrame:
         below, _, _ = self.query.stages
-        return assign_panes(run_stages(below, rows), self.query)
+        return pane_tables.assign_panes(run_stages(below, rows), self.query)
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Rows that entered the window, as states of panes."""
-        return pane_table(rows, self.query, self.answers.measures)
+        return pane_tables.pane_table(rows, self.query, self.answers.measures)
 
     def latest(self, rows: pl.DataFrame, clock: PaneClock) -> int | None:
         """The last window in which any of the rows is first seen; a late one is in the next one to come."""
@@ -90,18 +87,20 @@ def _counts_values(measures: Measures, long: bool) -> bool:
     """Whether there are tables of values, and the rest is subtracted too or of few panes."""
     if not measures.counts_values:
         return False
-    return not long or subtracts(measures.layouts[GROUPS])
+    return not long or subtract_on_evict.subtracts(measures.layouts[GROUPS])
 
 
-def kernel_of(answers: PaneAnswers, stacked: bool | None = None, by_group: bool = False) -> Kernel:
+def kernel_of(
+    answers: pane_tables.PaneAnswers, stacked: bool | None = None, by_group: bool = False
+) -> Kernel:
     """The kernel that fits the aggregates and the length of their window."""
     cut = answers.query.cut
     if cut.range is None:
-        return RunningTotals(answers)
+        return live_panes.RunningTotals(answers)
     long = cut.per_window > SHORT_WINDOW if stacked is None else stacked
     if stacked is None and not by_group and _counts_values(answers.measures, long):
-        return Differences(answers)
-    return TwoStacks(answers) if long and not by_group else LivePanes(answers)
+        return subtract_on_evict.Differences(answers)
+    return two_stacks.TwoStacks(answers) if long and not by_group else live_panes.LivePanes(answers)
 
 
 class PaneProgram:

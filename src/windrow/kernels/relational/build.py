@@ -17,23 +17,15 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail
-from windrow.kernels.relational import emission
-from windrow.kernels.relational.aggregate.by_expiry import ByEnd, Candidates
-from windrow.kernels.relational.aggregate.group_by import Grouped
-from windrow.kernels.relational.aggregate.row_panes import Binned, RowPanes
-from windrow.kernels.relational.aggregate.totals import grouped
+from windrow.kernels.relational import emission, negation, ranks, signed_rows, tables
+from windrow.kernels.relational import expiry_layouts as layouts
+from windrow.kernels.relational.aggregate import by_expiry, group_by, row_panes, totals
 from windrow.kernels.relational.distinct import distinct
-from windrow.kernels.relational.expiry_layouts import Choice, Evaluation, Strategy, Tables
-from windrow.kernels.relational.expiry_layouts import Counted as Counting
 from windrow.kernels.relational.internal.build import OutlivingBuilder
 from windrow.kernels.relational.internal.operators import Births, Staying
 from windrow.kernels.relational.join.multiway import Catalogued, Joined
 from windrow.kernels.relational.join.partners import lapses, telling
-from windrow.kernels.relational.negation import Difference, Matched
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
-from windrow.kernels.relational.ranks import Framed, Limited, Ranked
-from windrow.kernels.relational.signed_rows import TS
-from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.extents import Extents, ReportedRows, ReportedSessions, Sessions
 from windrow.kernels.relational.windows.leaf import (
     Identified,
@@ -46,11 +38,8 @@ from windrow.kernels.relational.windows.leaf import (
     tell_apart,
 )
 from windrow.kernels.relational.windows.rows import POSITION, ByTuple, Numbering, RowsNumbering
+from windrow.windows import ranges, rows, session, slide_by_tuple
 from windrow.windows.patterns import Pattern
-from windrow.windows.ranges import RangeWindow
-from windrow.windows.rows import RowsWindow
-from windrow.windows.session import SessionWindow
-from windrow.windows.slide_by_tuple import SlideByTupleWindow
 from windrow.windows.spec import OwnInterval
 
 
@@ -68,7 +57,7 @@ def reports_alone(emit: Emit) -> bool:
     if len(emit.leaves) > 1 or emit.is_internal or emit.meaning is not StreamWord.RSTREAM:
         return False
     spec = emit.leaves[0].spec
-    return (isinstance(spec, RowsWindow) and spec.reports_positions) or emit.reports_sessions
+    return (isinstance(spec, rows.RowsWindow) and spec.reports_positions) or emit.reports_sessions
 
 
 class Builder:
@@ -81,7 +70,7 @@ class Builder:
     def __init__(
         self,
         emit: Emit,
-        choice: Choice,
+        choice: layouts.Choice,
         *,
         as_relation: bool = False,
         nested: bool = False,
@@ -175,7 +164,7 @@ class Builder:
         matched = any(isinstance(node, ops.Exists) for node in nodes)
         if not outlasting and (matched or any(_external_str(leaf) for leaf in emit.leaves)):
             return self._outliving()
-        known = self.choice.strategy is not Strategy.NT and all(
+        known = self.choice.strategy is not layouts.Strategy.NT and all(
             isinstance(leaf.spec, OwnInterval) for leaf in emit.leaves
         )
         births = Births.FIRST if matched else Births.RESULTS
@@ -215,23 +204,23 @@ class Builder:
         self.leaves.append(plan)
         window = self._moving(plan)
         spec = window.spec
-        ordered = isinstance(spec, RowsWindow) and not spec.arrival_order and _projects(window.input)
+        ordered = isinstance(spec, rows.RowsWindow) and not spec.arrival_order and _projects(window.input)
         below = self._stream(window.input, window, ordered)
         leaves_unforeseen = self.numbers and not isinstance(spec, OwnInterval)
         if self.identifies or leaves_unforeseen:
             below = NumberedRows(below)
-        if isinstance(spec, RowsWindow):
+        if isinstance(spec, rows.RowsWindow):
             kind: type[Leaf] = ReportedRows if self.reported else RowsNumbering
-        elif isinstance(spec, SlideByTupleWindow):
+        elif isinstance(spec, slide_by_tuple.SlideByTupleWindow):
             kind = ByTuple
-        elif isinstance(spec, SessionWindow):
+        elif isinstance(spec, session.SessionWindow):
             kind = ReportedSessions if self.reported else Sessions
         else:
             kind = Intervals
         window_operator = kind(window, below, 0 if self.restores else self.lag)
         window_operator.late_lag = self.lag
         if self.placing:
-            window_operator.carry(PLACE, POSITION if spec.reports_positions else TS)
+            window_operator.carry(PLACE, POSITION if spec.reports_positions else signed_rows.TS)
         window_operator.ahead = self.ahead
         leaf: Operator = window_operator
         self.choice.label(leaf, plan.label)
@@ -241,7 +230,7 @@ class Builder:
             leaf = Identified(window_operator, len(self.leaves), external=not plan.spec.internal)
             self.choice.label(leaf, plan.label)
         # restored results are told apart by when they end, so their windows say so from the start
-        told = self.choice.strategy is Strategy.NT and not self.restores
+        told = self.choice.strategy is layouts.Strategy.NT and not self.restores
         if told and plan.label.pattern in (Pattern.WKS, Pattern.WK):
             leaf = NegativeRows(leaf)
         return leaf
@@ -274,16 +263,16 @@ class Builder:
         placing = self.placing = _asks_for_places(plan)
         below = self.of(plan.input)
         self.placing = False
-        found = grouped(plan, self._reading(plan.reads, plan, below), self.choice, self._keys_of(plan))
+        found = totals.grouped(plan, self._reading(plan.reads, plan, below), self.choice, self._keys_of(plan))
         leaf, between = _chain(below)
         if found.inputs == (below,) and isinstance(leaf, ByTuple) and self._is_binned(plan):
-            return Binned(plan, leaf, between, self.choice)
+            return row_panes.Binned(plan, leaf, between, self.choice)
         if found.inputs == (below,) and isinstance(leaf, Numbering) and placing and self._is_paned(plan):
-            return RowPanes(plan, leaf, between, careful=any(map(can_fail, _read(plan))))
-        if type(found) is Grouped and ByEnd.fits(found):
-            return ByEnd(plan, found.inputs[0], self.choice, self._keys_of(plan))
-        if type(found) is Grouped and Candidates.fits(found):
-            return Candidates(plan, found.inputs[0], self.choice, self._keys_of(plan))
+            return row_panes.RowPanes(plan, leaf, between, careful=any(map(can_fail, _read(plan))))
+        if type(found) is group_by.Grouped and by_expiry.ByEnd.fits(found):
+            return by_expiry.ByEnd(plan, found.inputs[0], self.choice, self._keys_of(plan))
+        if type(found) is group_by.Grouped and by_expiry.Candidates.fits(found):
+            return by_expiry.Candidates(plan, found.inputs[0], self.choice, self._keys_of(plan))
         return found
 
     def _is_binned(self, plan: ops.Aggregate) -> bool:
@@ -347,12 +336,12 @@ class Builder:
         are those of the report."""
         leaves = [_window_of(part) for part in plan.inputs]
         bounds = any(part.reads_window_bounds for part in plan.inputs)
-        eager = self.choice.options.evaluation is Evaluation.EAGER and self.emit.is_periodic
+        eager = self.choice.options.evaluation is layouts.Evaluation.EAGER and self.emit.is_periodic
         plain = not (self.internal or self.restores or self.by_source or bounds)
         return (
             eager
             and plain
-            and self.choice.strategy is not Strategy.NT
+            and self.choice.strategy is not layouts.Strategy.NT
             and all(leaf is not None and isinstance(leaf.spec, OwnInterval) for leaf in leaves)
         )
 
@@ -363,12 +352,12 @@ class Builder:
         """
         leaves = [_window_of(part) for part in plan.inputs]
         forced = self.choice.options.counted
-        wanted = forced is Counting.CATALOGUES or (forced is None and id(plan) not in self.telling)
+        wanted = forced is layouts.Counted.CATALOGUES or (forced is None and id(plan) not in self.telling)
         plain = not (self.internal or self.restores or self.reported)
         return (
             wanted
             and plain
-            and self.choice.strategy is not Strategy.NT
+            and self.choice.strategy is not layouts.Strategy.NT
             and all(leaf is not None for leaf in leaves)
             and any(leaf is not None and not isinstance(leaf.spec, OwnInterval) for leaf in leaves)
         )
@@ -378,8 +367,8 @@ class Builder:
         _refuse_bounds(plan.predicate)
         below = self.of(plan.input)
         if not plan.is_retroactive:
-            return LookedUp(plan, below, self._reach(plan))
-        table = TablePieces(plan.table, 0 if self.restores or self.reported else self.lag)
+            return tables.LookedUp(plan, below, self._reach(plan))
+        table = tables.TablePieces(plan.table, 0 if self.restores or self.reported else self.lag)
         self.choice.label(table, plan.table.label)
         self.sources_built[id(plan.table)] = table
         names = [plan.input.schema.names, plan.table.schema.names]
@@ -388,7 +377,9 @@ class Builder:
     def _reach(self, plan: Plan) -> int | None:
         """How much older than the clock a row can be when it comes; None if there is no limit."""
         leaves = plan.leaves
-        told = self.choice.strategy is not Strategy.NT and not any(leaf.keeps_late_rows for leaf in leaves)
+        told = self.choice.strategy is not layouts.Strategy.NT and not any(
+            leaf.keeps_late_rows for leaf in leaves
+        )
         told = told and not plan.reads_window_bounds  # a row comes again in every extent it is in
         if self.restores or not told or not all(isinstance(leaf.spec, OwnInterval) for leaf in leaves):
             return None
@@ -398,30 +389,30 @@ class Builder:
     @_build.register
     def _(self, plan: ops.Except) -> Operator:
         left, right = self.of(plan.left), self.of(plan.right)
-        return Difference(plan, left, right, self.choice, uniting=self.restores)
+        return negation.Difference(plan, left, right, self.choice, uniting=self.restores)
 
     @_build.register
     def _(self, plan: ops.Exists) -> Operator:
         _refuse_bounds(plan.predicate)
         left, right = self.of(plan.left), self.of(plan.right)
-        return Matched(
+        return negation.Matched(
             plan,
             left,
             right,
             self.choice,
             uniting=self.restores,
             lapses=lapses(self.choice.options) and not self.by_source,
-            tells=self._tells(plan) and self.choice.options.tables is not Tables.LOOPS,
+            tells=self._tells(plan) and self.choice.options.tables is not layouts.Tables.LOOPS,
         )
 
     @_build.register
     def _(self, plan: ops.Limit) -> Operator:
-        return Limited(plan, self._reading([e for e, _ in plan.order], plan, self.of(plan.input)))
+        return ranks.Limited(plan, self._reading([e for e, _ in plan.order], plan, self.of(plan.input)))
 
     @_build.register
     def _(self, plan: ops.Rank) -> Operator:
         read = [*plan.partition, *(expression for expression, _ in plan.order)]
-        return Ranked(plan, self._reading(read, plan, self.of(plan.input)))
+        return ranks.Ranked(plan, self._reading(read, plan, self.of(plan.input)))
 
     @_build.register
     def _(self, plan: ops.Unnest) -> Operator:
@@ -429,14 +420,14 @@ class Builder:
 
     @_build.register
     def _(self, plan: Over) -> Operator:
-        return Framed(plan, self.of(plan.input))
+        return ranks.Framed(plan, self.of(plan.input))
 
     def _reading(self, expressions: Sequence[Expression], plan: Plan, below: Operator) -> Operator:
         """With the bounds of the extents of a plan's own windows, if any expression reads them."""
         if not any(e.reads_window_bounds for e in expressions):
             return below
         spec = plan.leaves[0].spec
-        self.needs_last_end |= not isinstance(spec, RangeWindow) and plan.leaves != self.emit.leaves
+        self.needs_last_end |= not isinstance(spec, ranges.RangeWindow) and plan.leaves != self.emit.leaves
         extents = Extents(below, spec, self.reported)
         if not self.choice.known(below):
             self.choice.mixed.add(id(extents))
@@ -454,7 +445,7 @@ class Builder:
             case Scan():
                 return Scanned(plan, window, ordered, self.sources.get(plan.stream.name, ()))
             case Subquery(query=inner):
-                builder = Builder(inner, Choice(self.choice.options), nested=True)
+                builder = Builder(inner, layouts.Choice(self.choice.options), nested=True)
                 inside = builder.root()
                 self.built |= {**builder.built, id(inner): inside}
                 self.sources_built |= builder.sources_built

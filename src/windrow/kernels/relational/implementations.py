@@ -36,10 +36,7 @@ from windrow.algebra.plan import Plan
 from windrow.kernels.panes.live_panes import LivePanes, RunningTotals
 from windrow.kernels.panes.subtract_on_evict import Differences
 from windrow.kernels.panes.two_stacks import TwoStacks
-from windrow.kernels.relational.aggregate.by_expiry import ByEnd, Candidates
-from windrow.kernels.relational.aggregate.group_by import Grouped
-from windrow.kernels.relational.aggregate.row_panes import Binned, RowPanes
-from windrow.kernels.relational.aggregate.totals import Running
+from windrow.kernels.relational.aggregate import by_expiry, group_by, row_panes, totals
 from windrow.kernels.relational.distinct import CountingDelta, DeltaStar, Presence
 from windrow.kernels.relational.emission import ByCount, Changes, HeldRows, Reports, Restored, Snapshots
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
@@ -88,12 +85,12 @@ OPERATORS: dict[type[Operator], str] = {
     DeltaStar: "distinct-youngest.1",
     CountingDelta: "distinct-counting.1",
     Presence: "distinct-told.1",
-    Grouped: "group-rows.1",
-    Running: "group-running.1",
-    ByEnd: "group-by-end.1",
-    Candidates: "group-candidates.1",
-    Binned: "group-bins.1",
-    RowPanes: "group-row-panes.1",
+    group_by.Grouped: "group-rows.1",
+    totals.Running: "group-running.1",
+    by_expiry.ByEnd: "group-by-end.1",
+    by_expiry.Candidates: "group-candidates.1",
+    row_panes.Binned: "group-bins.1",
+    row_panes.RowPanes: "group-row-panes.1",
     Limited: "limit.1",
     Ranked: "rank.1",
     Framed: "frames.1",
@@ -313,18 +310,18 @@ class OperatorReading:
         return Implementation("counting δ", why + layout_text(operator.calendar))
 
     @of.register
-    def _(self, operator: Grouped) -> Implementation:
+    def _(self, operator: group_by.Grouped) -> Implementation:
         why = f"some aggregate needs the rows of its group; these in {layout_text(operator.layout)}"
         return Implementation("values recomputed where rows change", why)
 
     @of.register
-    def _(self, operator: Running) -> Implementation:
+    def _(self, operator: totals.Running) -> Implementation:
         parts = ["totals are added to and subtracted from"] if not operator.only_selected else []
         parts += ["of extremes only rows that no younger one outdoes"] if operator.selected else []
         return Implementation("running values", "; ".join(parts))
 
     @of.register
-    def _(self, operator: ByEnd) -> Implementation:
+    def _(self, operator: by_expiry.ByEnd) -> Implementation:
         kept = "only states that none which lives longer outdoes" if operator.only_extremes else "no rows"
         why = (
             f"one state per group and instant at which rows leave, {kept}; in {layout_text(operator.layout)}"
@@ -332,16 +329,16 @@ class OperatorReading:
         return Implementation("states by end", why)
 
     @of.register
-    def _(self, operator: Candidates) -> Implementation:
+    def _(self, operator: by_expiry.Candidates) -> Implementation:
         why = f"only rows that none which lives longer outdoes, in {layout_text(operator.layout)}"
         return Implementation("candidates", why)
 
     @of.register
-    def _(self, operator: Binned) -> Implementation:
+    def _(self, operator: row_panes.Binned) -> Implementation:
         return Implementation("bins", "one state per group and value that moves the window, no rows")
 
     @of.register
-    def _(self, operator: RowPanes) -> Implementation:
+    def _(self, operator: row_panes.RowPanes) -> Implementation:
         panes = f"{operator.cut.per_window} panes per window"
         if isinstance(operator.kernel, Differences):
             how = "added to running counts as they close and subtracted as they leave"
@@ -480,24 +477,24 @@ def _(operator: CountingDelta) -> str:
 
 
 @kept_by.register
-def _(operator: Running) -> str:
+def _(operator: totals.Running) -> str:
     if operator.only_selected:
         return "candidates per group"
     return "a total per group" + (" and candidates" if operator.selected else "")
 
 
 @kept_by.register
-def _(operator: ByEnd) -> str:
+def _(operator: by_expiry.ByEnd) -> str:
     return f"a state per group and instant of leaving, {_in(operator.layout)}"
 
 
 @kept_by.register
-def _(operator: Candidates) -> str:
+def _(operator: by_expiry.Candidates) -> str:
     return f"candidates per group, {_in(operator.layout)}"
 
 
 @kept_by.register
-def _(operator: Grouped) -> str:
+def _(operator: group_by.Grouped) -> str:
     return f"the rows of each group, {_in(operator.layout)}"
 
 
@@ -526,8 +523,8 @@ for _kind, _state in {
     Extents: "rows until their extents are known",
     DeltaStar: "each value with its youngest copy",
     Presence: "each value with its youngest copy",
-    Binned: "a state per group and value that moves the window",
-    RowPanes: "a state per pane and group",
+    row_panes.Binned: "a state per group and value that moves the window",
+    row_panes.RowPanes: "a state per pane and group",
     Catalogued: "the rows of each input, and results in a catalogue per window",
     HeldRows: "results until they begin",
     Difference: "the rows of both sides, counted by value",

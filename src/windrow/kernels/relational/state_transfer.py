@@ -19,11 +19,9 @@ from windrow.algebra.canonical import canonical_text
 from windrow.algebra.operators import Exists, Filter, Join, Project
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.kernels.clock import Clock, Slice
-from windrow.kernels.relational.build import lag_of
-from windrow.kernels.relational.emission import RAN, WAITING, Changes
-from windrow.kernels.relational.expiry_layouts import frame_of
+from windrow.kernels.relational import build, emission, negation
+from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational.join.multiway import Joined
-from windrow.kernels.relational.negation import Matched
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.relational.program import LAST_END, RelationalProgram, States, SubplanStep, SubplanView
 from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, Columns, blank, greatest_end
@@ -48,17 +46,17 @@ class _Source:
     @property
     def is_right(self) -> bool:
         """Whether only its keys are held, by a negation."""
-        return isinstance(self.holder, Matched) and self.side == 1
+        return isinstance(self.holder, negation.Matched) and self.side == 1
 
     def held(self, states: States) -> pl.DataFrame:
         """Its rows, as they are held."""
         state = states.get(self.holder_path, State())
-        if isinstance(self.holder, Matched):
+        if isinstance(self.holder, negation.Matched):
             state, sides = part(state, _KEPT), self.holder.kept.sides
         else:
             assert isinstance(self.holder, Joined)
             sides = self.holder.sides
-        return frame_of(state.of(str(self.side)), sides[self.side])
+        return layouts.frame_of(state.of(str(self.side)), sides[self.side])
 
 
 def why_not_rebuilt(old: RelationalProgram, new: RelationalProgram) -> str | None:
@@ -82,7 +80,7 @@ def rebuilt(old: RelationalProgram, states: States, new: RelationalProgram, now:
     """The states of a plan at a clock, from those of another at the same clock."""
     before, after = _sources(old), _sources(new)
     clock = Clock(-FOREVER, now)
-    step = Step(clock, Slice.of(clock, lag_of(new.emit)))
+    step = Step(clock, Slice.of(clock, build.lag_of(new.emit)))
     found: dict[str, State] = {}
     fed: dict[str, pl.DataFrame] = {}
     seeds: dict[str, State] = {}
@@ -130,8 +128,8 @@ def begun_over(
     theirs, mine = join
     operator = dict(program.operators())[mine]
     assert isinstance(operator, Joined)
-    ran = states[WAITING].meta.get(RAN, now) if WAITING in states else now
-    clock, lag = Clock(-FOREVER, ran), lag_of(program.emit)
+    ran = states[emission.WAITING].meta.get(emission.RAN, now) if emission.WAITING in states else now
+    clock, lag = Clock(-FOREVER, ran), build.lag_of(program.emit)
     step = Step(clock, Slice.of(clock, lag))
     # the last instant at which anything can have begun
     grids = program.grids if program.emit.is_periodic else []
@@ -139,7 +137,7 @@ def begun_over(
         (grid.end(grid.last_ending(step.slice.stop - 1)) for grid in grids), default=step.slice.stop - 1
     )
     held = states.get(theirs, State())
-    sides = [frame_of(held.of(str(side)), columns) for side, columns in enumerate(operator.sides)]
+    sides = [layouts.frame_of(held.of(str(side)), columns) for side, columns in enumerate(operator.sides)]
     rows = [
         _begun(frame, below.columns, step, last) for frame, below in zip(sides, operator.inputs, strict=True)
     ]
@@ -186,7 +184,7 @@ def _right_side(state: State) -> State:
 
 def _why_not(program: RelationalProgram) -> str | None:
     emit = program.emit
-    if not isinstance(program.root, Changes) or emit.is_periodic:
+    if not isinstance(program.root, emission.Changes) or emit.is_periodic:
         return "it reports windows, not changes"
     if emit.is_internal or emit.word.restores:
         return "its results outlive their rows"
@@ -211,7 +209,7 @@ def _why_not(program: RelationalProgram) -> str | None:
 
 
 def _holds_rows(source: _Source) -> bool:
-    if isinstance(source.holder, Matched):
+    if isinstance(source.holder, negation.Matched):
         return source.holder.condition.is_equality
     return type(source.holder) is Joined
 
@@ -219,8 +217,8 @@ def _holds_rows(source: _Source) -> bool:
 def _same_right(old: _Source, new: _Source) -> bool:
     """Whether two negations keep the same of their right sides."""
     one, other = old.holder, new.holder
-    assert isinstance(one, Matched)
-    assert isinstance(other, Matched)
+    assert isinstance(one, negation.Matched)
+    assert isinstance(other, negation.Matched)
     keys = [[canonical_text(each.side(1)) for each in m.condition.equalities] for m in (one, other)]
     kept = [type(m.present) for m in (one, other)]
     return keys[0] == keys[1] and kept[0] is kept[1]
@@ -260,5 +258,5 @@ def _own(node: Plan) -> Iterator[Plan]:
 def held_rows(program: RelationalProgram, states: States) -> Iterator[tuple[Plan, pl.DataFrame]]:
     """The windows of a query whose rows are held by joins and negations, each with these rows."""
     for source in _sources(program).values():
-        if not source.is_right and type(source.holder) in (Joined, Matched):
+        if not source.is_right and type(source.holder) in (Joined, negation.Matched):
             yield source.node, source.held(states)

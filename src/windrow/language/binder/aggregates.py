@@ -24,25 +24,18 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from windrow.algebra import aggregates
+from windrow.algebra import aggregates, checks, estimates, types
 from windrow.algebra import operators as ops
 from windrow.algebra.aggregates.count import Count
-from windrow.algebra.checks import order_is_known, sub_windows_are_known
-from windrow.algebra.estimates import settled, with_lists
 from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal, WindowBound, cast, conjunction
 from windrow.algebra.functions import call as function_call
 from windrow.algebra.functions import catalogue
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.plan import Plan
-from windrow.algebra.types import BIGINT, common_type
 from windrow.errors import QueryError
-from windrow.language.binder.constants import whole_number
-from windrow.language.binder.context import bounds_over
+from windrow.language.binder import constants, context, names, select_list, sources
 from windrow.language.binder.expressions import ExpressionBinder, has_aggregate, is_bound
-from windrow.language.binder.names import call_sql, describe
 from windrow.language.binder.scope import Scope, at, mistake, refuse
-from windrow.language.binder.select_list import SelectList
-from windrow.language.binder.sources import equal_or_null, renamed
 from windrow.language.syntax import Apply, Constant, FrameSyntax, Name, Node, Select, Star, meaning
 from windrow.language.syntax import OverCall as Written
 from windrow.windows.domain import Quantity
@@ -60,7 +53,7 @@ def is_grouped(select: Select, of_items: bool = True) -> bool:
 
 def group_rows(select: Select, plan: Plan, scope: Scope) -> Plan:
     """GROUP BY and HAVING alone, for a query whose select list does not matter."""
-    groups = Groups(select, plan, scope, SelectList())
+    groups = Groups(select, plan, scope, select_list.SelectList())
     having = groups.having(select)
     return groups.plan(having)
 
@@ -68,8 +61,8 @@ def group_rows(select: Select, plan: Plan, scope: Scope) -> Plan:
 class Groups(ExpressionBinder):
     """Binds expressions about groups, and collects what the γ below them must compute."""
 
-    def __init__(self, select: Select, rows: Plan, scope: Scope, outputs: SelectList) -> None:
-        super().__init__(scope, "the select list", bounds_over(rows))
+    def __init__(self, select: Select, rows: Plan, scope: Scope, outputs: select_list.SelectList) -> None:
+        super().__init__(scope, "the select list", context.bounds_over(rows))
         self.rows = rows
         self.outputs = outputs
         self.keys: dict[Expression, str] = {}
@@ -90,7 +83,7 @@ class Groups(ExpressionBinder):
     def plan(self, having: Expression | None) -> Plan:
         """The γ with all that was asked of it, and HAVING above."""
         keys = tuple((name, key) for key, name in self.keys.items())
-        calls = settled(self.rows, [(name, call) for call, name in self.calls.items()])
+        calls = estimates.settled(self.rows, [(name, call) for call, name in self.calls.items()])
         grouped = ops.Aggregate(self.rows, keys, calls)
         return ops.Filter(grouped, having) if having is not None and having != TRUE else grouped
 
@@ -113,11 +106,11 @@ class Groups(ExpressionBinder):
     def aggregate(self, node: Apply) -> Expression:
         if node.order:
             return self.bind(in_written_order(node, self.rows, self.scope))
-        call = with_lists(self.rows, bound_call(node, self.scope))
-        order_is_known(self.rows, call)
+        call = estimates.with_lists(self.rows, bound_call(node, self.scope))
+        checks.order_is_known(self.rows, call)
         with at(node):
-            sub_windows_are_known(self.rows, call)
-        name = self.calls.setdefault(call, self._free(call_sql(call, str)))
+            checks.sub_windows_are_known(self.rows, call)
+        name = self.calls.setdefault(call, self._free(names.call_sql(call, str)))
         return ColumnRef(name, call.data_type)
 
     def _add_key(self, node: Node) -> None:
@@ -209,7 +202,7 @@ def in_written_order(node: Apply, rows: Plan, scope: Scope) -> Apply:
 
 def _other_order(node: Apply, known: frozenset[str]) -> QueryError:
     name, key = node.function.upper(), node.order[0][0]
-    value, by = describe(node.args[0]) if node.args else "x", describe(key)
+    value, by = names.describe(node.args[0]) if node.args else "x", names.describe(key)
     time = next((each.rsplit(".", 1)[-1] for each in sorted(known)), "the windowing attribute")
     return mistake(
         key,
@@ -238,7 +231,7 @@ def _widened(args: tuple[Expression, ...], takes: aggregates.Types | None) -> tu
     if takes is None or len(takes) != len(args):
         return args
     pairs = zip(args, takes, strict=True)
-    return tuple(cast(arg, kind) if common_type(arg.type, kind) == kind else arg for arg, kind in pairs)
+    return tuple(cast(arg, kind) if types.common_type(arg.type, kind) == kind else arg for arg, kind in pairs)
 
 
 def _arguments(
@@ -336,8 +329,8 @@ class Overs:
         if node.call.order or node.ignores_null:
             hint = f"leave it out, or write {node.function} OVER (ORDER BY …)"
             refuse(node, f"{node.function} OVER takes no order of its own", "bad-over", hint)
-        found = with_lists(self.rows, bound_call(node.call, self.scope))
-        call = settled(self.rows, [("", found)])[0][1]
+        found = estimates.with_lists(self.rows, bound_call(node.call, self.scope))
+        call = estimates.settled(self.rows, [("", found)])[0][1]
         calls = self.wholes.setdefault(partition, {})
         name = calls.setdefault(call, f"{node.function.lower()} {len(calls) + 1}")
         return ColumnRef(f"{WHOLE} {list(self.wholes).index(partition) + 1}.{name}", call.data_type)
@@ -366,7 +359,7 @@ class Overs:
         found = self.ranks.setdefault(
             (name, partition, order), f"{name.lower()} {len(self.ranks) + len(self.frames) + 1}"
         )
-        return ColumnRef(found, BIGINT)
+        return ColumnRef(found, types.BIGINT)
 
     def _another_column(self, node: Written) -> str:
         """A column that does not part the rows, to show an order by."""
@@ -416,7 +409,7 @@ class Overs:
         if not aggregates.is_aggregate(node.call.function):
             refuse(node, f"{node.function} cannot stand before OVER", "bad-over", _meant(node.function))
         if node.call.order:
-            hint = f"leave it out: OVER (… ORDER BY {describe(node.order[0][0])}) says the order"
+            hint = f"leave it out: OVER (… ORDER BY {names.describe(node.order[0][0])}) says the order"
             refuse(node.call.order[0][0], f"{node.function} OVER takes no ORDER BY inside", "bad-over", hint)
         if node.ignores_null:
             node = replace(node, call=_without_null(node))
@@ -424,8 +417,8 @@ class Overs:
 
     def _call(self, node: Written, partition: tuple[Expression, ...], frame: ops.OverFrame) -> ColumnRef:
         assert self.rows is not None
-        found = with_lists(self.rows, bound_call(node.call, self.scope))
-        return self._value(settled(self.rows, [("", found)])[0][1], partition, frame, node)
+        found = estimates.with_lists(self.rows, bound_call(node.call, self.scope))
+        return self._value(estimates.settled(self.rows, [("", found)])[0][1], partition, frame, node)
 
     def _value(
         self, call: ops.AggregateCall, partition: tuple[Expression, ...], frame: ops.OverFrame, node: Written
@@ -443,14 +436,16 @@ class Overs:
             )
         if node.frame is not None:
             refuse(node.frame, "LAG is about one row and has no frame", "bad-over", "leave the frame out")
-        back = whole_number(written.args[1]) if len(written.args) > 1 else 1
+        back = constants.whole_number(written.args[1]) if len(written.args) > 1 else 1
         if back is None or back < 0:
             refuse(written.args[1], "LAG looks back a whole number of rows", "bad-over", "write LAG(x, 1)")
         one = ops.OverFrame(by_rows=True, start=back, stop=back)
         what, counted = Apply(written.span, "first", written.args[:1]), Apply(written.span, "count", ())
         if node.ignores_null:
             if back != 1:
-                hint = f"write LAG({describe(written.args[0])}) IGNORE NULLS: the last value that is there"
+                hint = (
+                    f"write LAG({names.describe(written.args[0])}) IGNORE NULLS: the last value that is there"
+                )
                 refuse(written.args[1], "LAG … IGNORE NULLS looks back to one value", "bad-over", hint)
             one = ops.OverFrame(by_rows=True, start=None, stop=1)
             there = Apply(written.span, "is_not_null", written.args[:1])
@@ -462,11 +457,11 @@ class Overs:
         rows = (
             self._call(replace(node, call=counted), partition, one)
             if node.ignores_null
-            else self._value(ops.AggregateCall("count", (), BIGINT), partition, one, node)
+            else self._value(ops.AggregateCall("count", (), types.BIGINT), partition, one, node)
         )
         default = bound_call(Apply(written.span, "first", written.args[2:]), self.scope).args[0]
         with at(written.args[2]):
-            return function_call("if", [function_call("=", [rows, Literal(0, BIGINT)]), default, value])
+            return function_call("if", [function_call("=", [rows, Literal(0, types.BIGINT)]), default, value])
 
     def _frame(self, written: FrameSyntax | None) -> ops.OverFrame:
         if written is None:
@@ -505,9 +500,11 @@ def _beside_groups(
 ) -> Plan:
     """The rows with what is true of their groups; every row has one, also where a key is NULL."""
     keys = tuple((f"key {number}", key) for number, key in enumerate(partition, 1))
-    groups = renamed(ops.Aggregate(rows, keys, tuple((name, call) for call, name in calls.items())), alias)
+    groups = sources.renamed(
+        ops.Aggregate(rows, keys, tuple((name, call) for call, name in calls.items())), alias
+    )
     pairs = ((key, groups.schema.column(f"{alias}.{name}")) for name, key in keys)
-    same = tuple(part for key, column in pairs for part in equal_or_null(key, column))
+    same = tuple(part for key, column in pairs for part in sources.equal_or_null(key, column))
     return ops.Join((plan, groups), conjunction(same))
 
 

@@ -20,10 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
-from windrow.algebra.catalog import PSEUDO_COLUMNS, instant_type
-from windrow.algebra.checks import window_bounds_are_defined
-from windrow.algebra.expressions import WindowBound
-from windrow.algebra.operators import Union
+from windrow.algebra import catalog, checks, expressions
+from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Plan, StreamUnion, StreamWord, Window
 from windrow.language import syntax
 from windrow.language.binder.scope import Scope, walk
@@ -49,7 +47,7 @@ class Relation:
         if not emit.is_union:
             return cls(emit.input, emit.word)
         sides = tuple(cls(branch.input, branch.word) for branch in emit.branches)
-        return cls(Union(tuple(side.plan for side in sides)), sides[0].word, sides)
+        return cls(ops.Union(tuple(side.plan for side in sides)), sides[0].word, sides)
 
     @property
     def words(self) -> set[StreamWord]:
@@ -118,16 +116,16 @@ class Leaves:
     leaves: tuple[Window, ...]
 
 
-def bounds_over(plan: Plan | Leaves) -> Callable[[str], WindowBound]:
+def bounds_over(plan: Plan | Leaves) -> Callable[[str], expressions.WindowBound]:
     """What makes the bounds of the windows below."""
 
-    def make(which: str) -> WindowBound:
+    def make(which: str) -> expressions.WindowBound:
         leaves = plan.leaves
         counted = any(leaf.spec.reports_positions for leaf in leaves)
         domains = {leaf.domain for leaf in leaves}
         domain = domains.pop() if len(domains) == 1 and not counted else Domain.NUMBER
-        bound = WindowBound(which, instant_type(domain), domain.step)
-        window_bounds_are_defined(plan, [bound])
+        bound = expressions.WindowBound(which, catalog.instant_type(domain), domain.step)
+        checks.window_bounds_are_defined(plan, [bound])
         return bound
 
     return make
@@ -151,7 +149,9 @@ def pseudo_of(source: syntax.FromEntry, alias: str, reads: Reads) -> tuple[str, 
     """Those that a source must bring, its own LIFETIME included."""
     if source.window is not None and source.window.lifetime is not None:
         reads |= frozenset(_names(source.window.lifetime))
-    return tuple(name for name in PSEUDO_COLUMNS if (None, name) in reads or (alias.lower(), name) in reads)
+    return tuple(
+        name for name in catalog.PSEUDO_COLUMNS if (None, name) in reads or (alias.lower(), name) in reads
+    )
 
 
 def _around(query: syntax.QueryExpression) -> set[tuple[str | None, str]]:
@@ -172,7 +172,7 @@ def _names(part: syntax.Node) -> Iterator[tuple[str | None, str]]:
     for node in walk(part):
         if (
             isinstance(node, syntax.Name)
-            and node.parts[-1].lower() in PSEUDO_COLUMNS
+            and node.parts[-1].lower() in catalog.PSEUDO_COLUMNS
             and len(node.parts) <= 2
         ):
             alias = node.parts[0].lower() if len(node.parts) == 2 else None

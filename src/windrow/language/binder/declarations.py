@@ -15,20 +15,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.algebra.catalog import (
-    EPOCHS,
-    Computed,
-    Expected,
-    Forms,
-    Keep,
-    Late,
-    ProgressRule,
-    Stream,
-    Table,
-    TableKind,
-    domain_of,
-    instant_type,
-)
+from windrow.algebra import catalog
+from windrow.algebra.catalog import EPOCHS, Expected, Keep, ProgressRule, Stream, Table, domain_of
 from windrow.algebra.expressions import Expression, Field, Schema, cast
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind
@@ -106,7 +94,7 @@ def _key(written: str, source: Stream | StandingQuery) -> str:
 def _columns(source: Stream | StandingQuery) -> dict[str, DataType]:
     if isinstance(source, Stream):
         return {field.name: field.type for field in source.schema}
-    return {AT: instant_type(source.plan.leaves[0].domain)} | {
+    return {AT: catalog.instant_type(source.plan.leaves[0].domain)} | {
         field.name + "_" * (field.name == AT): field.type for field in source.plan.schema
     }
 
@@ -124,7 +112,7 @@ def bind_stream(statement: CreateStream, inference: Inference | None = None) -> 
         schema,
         wattr,
         _progress(statement.progress, plain),
-        Late(statement.late),
+        catalog.Late(statement.late),
         statement.late_sink,
         statement.sheddable,
         statement.source,
@@ -164,7 +152,7 @@ def bind_table(statement: CreateTable, inference: Inference | None = None) -> Ta
         key = tuple(_column(name, schema, owner, "be its KEY") for name in statement.key)
         forms = _forms(columns, schema)
         computed = _computed(columns, schema)
-        kind = TableKind(statement.kind)
+        kind = catalog.TableKind(statement.kind)
         return Table(statement.name, schema, kind, key, statement.source, forms, computed)
 
 
@@ -219,7 +207,7 @@ def _schema(columns: tuple[ColumnDef, ...]) -> Schema:
     return Schema(tuple(fields.values()))
 
 
-def _computed(columns: tuple[ColumnDef, ...], schema: Schema) -> Computed:
+def _computed(columns: tuple[ColumnDef, ...], schema: Schema) -> catalog.Computed:
     """The columns that are computed from those before them, each an expression over what rows have."""
     found: dict[str, Expression] = {}
     for column in columns:
@@ -235,7 +223,7 @@ def _computed(columns: tuple[ColumnDef, ...], schema: Schema) -> Computed:
     return tuple(found.items())
 
 
-def _forms(columns: tuple[ColumnDef, ...], schema: Schema) -> Forms:
+def _forms(columns: tuple[ColumnDef, ...], schema: Schema) -> catalog.Forms:
     """How values stand in the source, where that is said."""
     found: list[tuple[str, str]] = []
     for column in columns:

@@ -27,40 +27,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from windrow.algebra import aggregates
+from windrow.algebra import aggregates, checks, expressions, types
 from windrow.algebra import operators as ops
 from windrow.algebra.catalog import Table, TableKind
-from windrow.algebra.checks import no_internal_windows
-from windrow.algebra.expressions import (
-    TRUE,
-    Call,
-    ColumnRef,
-    Expression,
-    Field,
-    Literal,
-    cast,
-    conjunction,
-    conjuncts,
-)
+from windrow.algebra.expressions import TRUE, Call, ColumnRef, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.functions import call
 from windrow.algebra.plan import Plan, TableScan, Window
-from windrow.algebra.types import INT, NULL, DataType, Kind
 from windrow.errors import QueryError
 from windrow.language import syntax
-from windrow.language.binder import ways_out
+from windrow.language.binder import select_list, sources, ways_out
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context, Leaves, bounds_over, pseudo_reads
 from windrow.language.binder.expressions import ExpressionBinder, conditions, has_aggregate
 from windrow.language.binder.scope import NamedColumn, Scope, at, mistake, refuse, walk
-from windrow.language.binder.select_list import expand
-from windrow.language.binder.sources import (
-    NESTED,
-    Conditions,
-    FromItem,
-    bind_sources,
-    renamed,
-    table_at_its_rows,
-)
+from windrow.language.binder.sources import NESTED, Conditions, FromItem, renamed, table_at_its_rows
 from windrow.optimizer.trees import can_ever_fail
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.ranges import RangeWindow, UnboundedWindow
@@ -162,7 +142,7 @@ class OuterJoins:
 
 def _of_streams(left: Plan, right: Plan, kind: str, predicate: Expression) -> Plan:
     for side in (left, right):
-        no_internal_windows(side, "an outer join")
+        checks.no_internal_windows(side, "an outer join")
     names = (*left.schema.names, *right.schema.names)
     parts = [_padded(ops.Join((left, right), predicate), names)]
     if kind in ("LEFT", "FULL"):
@@ -172,11 +152,16 @@ def _of_streams(left: Plan, right: Plan, kind: str, predicate: Expression) -> Pl
     return ops.Union(tuple(parts))
 
 
-def _padded(plan: Plan, names: tuple[str, ...], missing: Iterable[Field] = ()) -> ops.Project:
+def _padded(plan: Plan, names: tuple[str, ...], missing: Iterable[expressions.Field] = ()) -> ops.Project:
     """The columns in their order, NULL for those that are missing."""
     gone = {field.name: field.type for field in missing}
     outputs = [
-        (name, cast(Literal(None, NULL), gone[name]) if name in gone else plan.schema.column(name))
+        (
+            name,
+            expressions.cast(Literal(None, types.NULL), gone[name])
+            if name in gone
+            else plan.schema.column(name),
+        )
         for name in names
     ]
     return ops.Project(plan, tuple(outputs))
@@ -209,7 +194,7 @@ def _with_table(stream: FromItem, table: FromItem, kind: str, predicate: Express
         alone = _without_partner(stream.plan, scan, predicate)
         parts.append(_padded(alone, names, scan.schema))
     if kind in ("RIGHT", "FULL"):
-        no_internal_windows(stream.plan, "an outer join")
+        checks.no_internal_windows(stream.plan, "an outer join")
         kept = ops.Exists(_rows_by_themselves(stream.plan, scan), stream.plan, predicate, negated=True)
         parts.append(_padded(kept, names, stream.plan.schema))
     return ops.Union(tuple(parts))
@@ -229,7 +214,7 @@ def _rows_by_themselves(stream: Plan, scan: TableScan) -> Plan:
         since: WindowSpec = UnboundedWindow(wattr=leaf.spec.wattr)
         if isinstance(leaf.spec, RangeWindow) and leaf.spec.slide is not None:
             since = LandmarkWindow(None, None, leaf.spec.slide, leaf.spec.origin, wattr=leaf.spec.wattr)
-        seen.append(ops.Project(Window(leaf.input, since), (("seen", Literal(1, INT)),)))
+        seen.append(ops.Project(Window(leaf.input, since), (("seen", Literal(1, types.INT)),)))
     once = ops.Distinct(seen[0] if len(seen) == 1 else ops.Union(tuple(seen)))
     return _padded(ops.TableJoin(once, scan, TRUE), scan.schema.names)
 
@@ -245,7 +230,7 @@ def _without_partner(left: Plan, scan: TableScan, predicate: Expression) -> Plan
     Equal rows have equally many partners in a RELATION, so EXCEPT ALL takes all of them away, or none. In an
     NRR they may differ by their instants; there the padded ones are those whose equal column is NULL.
     """
-    no_internal_windows(left, "NOT EXISTS")
+    checks.no_internal_windows(left, "NOT EXISTS")
     if scan.table.kind is TableKind.RELATION:
         return ops.Except(left, _met(left, scan, predicate))
     compared = next((pair[1] for pair in _equalities(predicate, scan)), None)
@@ -338,7 +323,7 @@ class MembershipBinder:
     ) -> Plan:
         assert isinstance(test.query, syntax.Select)
         inner = ExpressionBinder(table.scope, "the select list")
-        columns = [inner.bind(item.node) for item in expand(test.query.items, table.scope).items]
+        columns = [inner.bind(item.node) for item in select_list.expand(test.query.items, table.scope).items]
         if len(columns) != len(values):
             message = f"IN compares {len(values)} with the {len(columns)} columns of this query"
             refuse(test.query, message, "set-columns", "select as many columns as stand before IN")
@@ -374,7 +359,7 @@ class MembershipBinder:
         assert isinstance(query, syntax.Select)
         rows = self.bind_rows(query, self.inside)
         values = ExpressionBinder(rows.scope, "the select list")
-        listed = expand(query.items, replace(rows.scope, outer=None))
+        listed = select_list.expand(query.items, replace(rows.scope, outer=None))
         return NestedSelection(
             rows.plan, tuple(values.bind(item.node) for item in listed.items), rows.foreign
         )
@@ -413,7 +398,7 @@ class MembershipBinder:
     def _by_partner(self, query: syntax.Select, rows: BoundRows, alias: str) -> NestedSelection:
         """An aggregate of the rows that equal a row around: one for each value they are compared by."""
         own = replace(rows.scope, outer=None)
-        listed = expand(query.items, own)
+        listed = select_list.expand(query.items, own)
         groups = Groups(query, rows.plan, own, listed)
         pairs = [_sides(part, own, query) for part in conjuncts(conjunction(rows.foreign))]
         names = [groups.add_key(inner) for inner, _ in pairs]
@@ -537,7 +522,7 @@ class TableRows:
             return None
         if not isinstance(inside.catalog.entry(query.sources[0].name), Table) or is_grouped(query):
             return None
-        (item,) = bind_sources(query.sources, pseudo_reads(query), inside)
+        (item,) = sources.bind_sources(query.sources, pseudo_reads(query), inside)
         if item.table is None:
             return None
         scope = Scope(item.entries, inside.outer)
@@ -553,7 +538,9 @@ class TableRows:
 
 def bind_rows(select: syntax.Select, context: Context) -> BoundRows:
     """FROM … WHERE …."""
-    items = bind_sources(select.sources, pseudo_reads(select), context, growing=_asks_for_frames(select))
+    items = sources.bind_sources(
+        select.sources, pseudo_reads(select), context, growing=_asks_for_frames(select)
+    )
     scope = Scope(tuple(entry for item in items for entry in item.entries), context.outer)
     for item in items:
         if item.node.as_of is not None:
@@ -656,7 +643,7 @@ def _unnested(
             columns = [position, *names] if position else names
             own = [NamedColumn(shown, n, plan.schema.column(f"{alias}.{n}")) for n in columns]
             if position and written.ordinality:  # counted from 1, and behind the elements
-                place_from_1 = call("+", [own[0].column, Literal(1, INT)])
+                place_from_1 = call("+", [own[0].column, Literal(1, types.INT)])
                 own = [*own[1:], NamedColumn(shown, position, place_from_1)]
             scope = replace(scope, entries=(*scope.entries, *own))
     for part in conditions(select.where):
@@ -665,7 +652,7 @@ def _unnested(
     return plan, scope
 
 
-def _unnested_names(written: syntax.Unnesting, kind: DataType) -> tuple[str | None, list[str]]:
+def _unnested_names(written: syntax.Unnesting, kind: types.DataType) -> tuple[str | None, list[str]]:
     """The columns: as they are named, or as the fields are; explode makes one column of a struct."""
     names = list(written.columns)
     position = None
@@ -675,7 +662,7 @@ def _unnested_names(written: syntax.Unnesting, kind: DataType) -> tuple[str | No
         position, names = (names[-1], names[:-1]) if names else ("ordinality", names)
     if written.function == "POSEXPLODE":
         position, names = (names[0], names[1:]) if names else ("pos", names)
-    if names or kind.kind is not Kind.ARRAY:
+    if names or kind.kind is not types.Kind.ARRAY:
         return position, names or ["col"]
     fields = [name for name, _ in kind.element.fields]
     if fields and (kind.is_map or written.function == "UNNEST"):

@@ -28,15 +28,12 @@ from windrow.algebra.operators import Distinct, Except, Exists, Filter, Limit, P
 from windrow.algebra.plan import Emit, Plan, StreamWord, Subquery, Window
 from windrow.algebra.types import DataType, common_type
 from windrow.language import syntax
+from windrow.language.binder import constants, expressions, from_where, ways_out
 from windrow.language.binder.aggregates import Groups, Overs, is_grouped
-from windrow.language.binder.constants import whole_number
 from windrow.language.binder.context import Context, Relation, bounds_over
-from windrow.language.binder.expressions import ExpressionBinder
-from windrow.language.binder.from_where import BoundRows, bind_rows
 from windrow.language.binder.scope import Scope, at, rebuilt, refuse, walk
 from windrow.language.binder.select_list import SelectList, expand
 from windrow.language.binder.sources import NESTED, entries_of, equal_or_null, moves, renamed, window
-from windrow.language.binder.ways_out import slid
 from windrow.language.catalog import Catalog
 from windrow.language.syntax import meaning
 
@@ -66,7 +63,7 @@ Outputs = tuple[tuple[str, "Expression"], ...]
 Keys = tuple[tuple["Expression", bool], ...]
 
 
-def bind_order(select: syntax.Select, outputs: SelectList, values: ExpressionBinder) -> Keys:
+def bind_order(select: syntax.Select, outputs: SelectList, values: expressions.ExpressionBinder) -> Keys:
     """The written keys, over the same rows as the select list; descending or not."""
     if select.order_by and select.limit is None:
         refuse(
@@ -120,13 +117,13 @@ def _for_whole_answers(select: syntax.Select) -> str:
     """The word, and a SLIDE, that make answers whole, with the select list and a window of the query."""
     items = syntax.hull(item.span for item in select.items).quoted
     distinct = "DISTINCT " if select.distinct else ""
-    window = next(filter(None, map(slid, select.sources)), None)
+    window = next(filter(None, map(ways_out.slid, select.sources)), None)
     more = f", or give the windows a SLIDE, as in FROM {window}" if window else ""
     return f"write SELECT RSTREAM({distinct}{items}){more}"
 
 
 def _count(node: syntax.Node) -> int:
-    count = whole_number(node)
+    count = constants.whole_number(node)
     if count is None:
         refuse(node, "LIMIT takes a whole number", "bad-limit", "for example LIMIT 10")
     return count
@@ -135,7 +132,7 @@ def _count(node: syntax.Node) -> int:
 def bind_select(select: syntax.Select, context: Context) -> Relation:
     """The relation a SELECT means; what makes it a stream is decided above."""
     context = context.under(select.word)
-    rows = bind_rows(select, context)
+    rows = from_where.bind_rows(select, context)
     outputs = expand(select.items, rows.scope)
     bind = _about_groups if is_grouped(select) else _about_rows
     plan, named, keys = bind(select, rows, outputs)
@@ -156,8 +153,10 @@ def bind_select(select: syntax.Select, context: Context) -> Relation:
     return Relation(plan, select.word)
 
 
-def _about_rows(select: syntax.Select, rows: BoundRows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
-    values = ExpressionBinder(rows.scope, "the select list", bounds_over(rows.plan))
+def _about_rows(
+    select: syntax.Select, rows: from_where.BoundRows, outputs: SelectList
+) -> tuple[Plan, Outputs, Keys]:
+    values = expressions.ExpressionBinder(rows.scope, "the select list", bounds_over(rows.plan))
     values.overs = overs = Overs(rows.plan, rows.scope)
     named = _outputs(outputs, values)
     qualify = _qualify(select, outputs, values)
@@ -166,7 +165,9 @@ def _about_rows(select: syntax.Select, rows: BoundRows, outputs: SelectList) -> 
         return _numbered(select, rows.plan, overs, qualify), named, keys
 
 
-def _about_groups(select: syntax.Select, rows: BoundRows, outputs: SelectList) -> tuple[Plan, Outputs, Keys]:
+def _about_groups(
+    select: syntax.Select, rows: from_where.BoundRows, outputs: SelectList
+) -> tuple[Plan, Outputs, Keys]:
     groups = Groups(select, rows.plan, rows.scope, outputs)
     groups.overs = overs = Overs(None, rows.scope)
     named = _outputs(outputs, groups)
@@ -179,7 +180,9 @@ def _about_groups(select: syntax.Select, rows: BoundRows, outputs: SelectList) -
         return _numbered(select, groups.plan(having), overs, qualify), named, keys
 
 
-def _qualify(select: syntax.Select, outputs: SelectList, values: ExpressionBinder) -> Expression | None:
+def _qualify(
+    select: syntax.Select, outputs: SelectList, values: expressions.ExpressionBinder
+) -> Expression | None:
     if select.qualify is None:
         return None
     values.clause = "QUALIFY"
@@ -214,7 +217,7 @@ def _numbered(select: syntax.Select, plan: Plan, overs: Overs, qualify: Expressi
     return Filter(plan, qualify) if qualify is not None else plan
 
 
-def _outputs(outputs: SelectList, values: ExpressionBinder) -> Outputs:
+def _outputs(outputs: SelectList, values: expressions.ExpressionBinder) -> Outputs:
     bound = [values.bind(item.node) for item in outputs.items]
     return tuple(zip(outputs.names, bound, strict=True))
 
@@ -488,7 +491,7 @@ def bind_query(query: syntax.QueryExpression, catalog: Catalog) -> Emit:
 
 def _slid_in(query: syntax.Select | syntax.SetOperation) -> str:
     sources = query.sources if isinstance(query, syntax.Select) else ()
-    return next(filter(None, map(slid, sources)), "s [RANGE 1 MINUTE SLIDE 1 MINUTE]")
+    return next(filter(None, map(ways_out.slid, sources)), "s [RANGE 1 MINUTE SLIDE 1 MINUTE]")
 
 
 def _unslid_in(query: syntax.Select | syntax.SetOperation) -> str:

@@ -28,21 +28,12 @@ from windrow.algebra.operators import Filter, Join, Project, TableJoin, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP, Kind
 from windrow.errors import QueryError, nearest
+from windrow.language import syntax
 from windrow.language.binder.context import Context, Reads, Relation, bounds_over, parts, pseudo_of
 from windrow.language.binder.expressions import ExpressionBinder
 from windrow.language.binder.scope import NamedColumn, Scope, at, refuse, walk
 from windrow.language.catalog import Catalog, StandingQuery
-from windrow.language.syntax import (
-    ExistsTest,
-    FromEntry,
-    InTest,
-    PointSyntax,
-    QueryExpression,
-    ScalarQuery,
-    Select,
-    SetOperation,
-    WindowSyntax,
-)
+from windrow.language.syntax import ExistsTest, FromEntry, InTest, QueryExpression, Select, WindowSyntax
 from windrow.optimizer.trees import can_ever_fail
 from windrow.windows.clause import WindowClause, resolve
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
@@ -74,7 +65,7 @@ def window(input: Scan | Subquery | Union, written: WindowSyntax | None, scope: 
     return found
 
 
-def _check_point(point: PointSyntax, window: Window) -> None:
+def _check_point(point: syntax.PointSyntax, window: Window) -> None:
     """A time is no point of a number, and a number none of time."""
     if point.is_time and window.domain is not Domain.TIME:
         message = f"{point.word} is a time, but the window is on a number"
@@ -223,7 +214,7 @@ def _accumulated(items: list[FromItem], reads: Reads, context: Context) -> list[
 
 def moves(query: QueryExpression, catalog: Catalog) -> bool:
     """Whether any window of a plan moves without a SLIDE; those below a window are of plans of their own."""
-    if isinstance(query, SetOperation):
+    if isinstance(query, syntax.SetOperation):
         return moves(query.left, catalog) or moves(query.right, catalog)
     assert isinstance(query, Select)
     inside = [part.query for part in nested_conditions(query)]
@@ -241,17 +232,17 @@ def _source_moves(source: FromEntry, catalog: Catalog) -> bool:
     return isinstance(entry, Stream) or (isinstance(entry, StandingQuery) and not entry.plan.is_periodic)
 
 
-def nested_conditions(select: Select) -> Iterator[ExistsTest | InTest | ScalarQuery]:
+def nested_conditions(select: Select) -> Iterator[ExistsTest | InTest | syntax.ScalarQuery]:
     """The queries in conditions of a SELECT."""
     for part in parts(select):
         for node in walk(part):
-            if isinstance(node, ExistsTest | InTest | ScalarQuery):
+            if isinstance(node, ExistsTest | InTest | syntax.ScalarQuery):
                 yield node
 
 
 def is_over_functions(query: QueryExpression) -> bool:
     """Whether all that a query reads is under TUMBLE, HOP, CUMULATE or SESSION."""
-    if isinstance(query, SetOperation):
+    if isinstance(query, syntax.SetOperation):
         return is_over_functions(query.left) and is_over_functions(query.right)
     assert isinstance(query, Select)
     return all(

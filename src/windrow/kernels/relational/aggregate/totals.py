@@ -46,18 +46,11 @@ from windrow.kernels.aggregates.measures import GROUPS, Argument, WavePartial, m
 from windrow.kernels.aggregates.partials import Partial, SelectedPartial
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.combiners import GREATEST, TOTAL
+from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.by_expiry import Lifts
 from windrow.kernels.relational.aggregate.group_by import AT, CELL, GROUP, SHOWN, WAITING, Grouped, lowered
-from windrow.kernels.relational.expiry_layouts import (
-    MERGED,
-    Calendar,
-    Choice,
-    Chunks,
-    chunks_of,
-    condensed,
-    frame_of,
-)
+from windrow.kernels.relational.expiry_layouts import MERGED, Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, START, TS, TURN, VE, VS, Columns, N, codes
 from windrow.kernels.state import PANE, State
@@ -233,7 +226,7 @@ class Running(Grouped):
         self.candidates: Columns = dict(self.groups) | {n: lifted[n].dtype for n in theirs} | spans
         self.waved: Columns = dict(self.groups) | {WAVE: pl.Int32(), FROM: pl.Int64(), TO: pl.Int64()}
         self.waved = dict(self.waved) | {VE: pl.Int64()}
-        self.calendar = Calendar(choice.buckets)
+        self.calendar = layouts.Calendar(choice.buckets)
         if not self.by_rows:
             self.pieces = dict(self.kept) | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
         #: no totals are asked for: candidates and waves are all there is to know
@@ -256,7 +249,7 @@ class Running(Grouped):
         )
         chunks = {**state.chunks, WAITING: chunks_of(waiting)}
         last = state.meta.get(MERGED, 0)
-        chunks[ENDS], merged = condensed(self.calendar, ends, self.ending, last, self._put_together)
+        chunks[ENDS], merged = layouts.condensed(self.calendar, ends, self.ending, last, self._put_together)
         meta = {MERGED: merged} if merged else {}
         fading, _ = self._split(frame_of(state.of(WAVES), self.waved), step, VE)
         if not new.height and not over.height and not fading.height:

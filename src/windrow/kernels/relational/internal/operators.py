@@ -38,12 +38,10 @@ from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.expressions import compile_expression
+from windrow.kernels.relational import distinct, emission, negation
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.distinct import found_in
-from windrow.kernels.relational.emission import last_report, reports_within
 from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, chunks_of, frame_of
 from windrow.kernels.relational.internal.runs import OPEN, GroupRuns, merged, place_name
-from windrow.kernels.relational.negation import COUNTS, ENDS
 from windrow.kernels.relational.operator import Operator, Stateless, Step
 from windrow.kernels.state import State
 from windrow.windows.spec import Grid, covered
@@ -91,7 +89,7 @@ class Staying(Operator):
         if self.births is Births.FIRST:
             names = list(self.values)
             seen = frame_of(state.of(SEEN), self.values)
-            born = born.filter(~found_in(born, seen, names)) if seen.height else born
+            born = born.filter(~distinct.found_in(born, seen, names)) if seen.height else born
             born = born.sort(signed.VS).unique(names, keep="first", maintain_order=True)
             state = State({**state.chunks, SEEN: (*state.of(SEEN), *chunks_of(born.select(names)))})
         return state, self._stay(born)
@@ -106,19 +104,19 @@ class Staying(Operator):
         """The results of which there are more copies than before."""
         ending = new.filter(pl.col(signed.VE) < signed.FOREVER).select(list(self.ending))
         over, later = self.calendar.due(
-            self.calendar.add(state.of(ENDS), ending), step.slice.stop, self.ending
+            self.calendar.add(state.of(negation.ENDS), ending), step.slice.stop, self.ending
         )
         names = list(self.values)
         began = new.select(*names, pl.col(signed.VS).alias("#at"), signed.N)
         ended = over.select(*names, pl.col(signed.VE).alias("#at"), -pl.col(signed.N))
         events = pl.concat([began, ended])
-        counts = frame_of(state.of(COUNTS), self.counted)
-        kept = Hashed().add(state.of(COUNTS), events.select(list(self.counted)))
-        after = State({**state.chunks, COUNTS: kept, ENDS: later})
+        counts = frame_of(state.of(negation.COUNTS), self.counted)
+        kept = Hashed().add(state.of(negation.COUNTS), events.select(list(self.counted)))
+        after = State({**state.chunks, negation.COUNTS: kept, negation.ENDS: later})
         if not events.height:
             return after, signed.blank(self.made)
         before = counts.select(*names, pl.lit(signed.START, pl.Int64).alias("#at"), signed.N)
-        everything = pl.concat([events, before.filter(found_in(before, events, names))])
+        everything = pl.concat([events, before.filter(distinct.found_in(before, events, names))])
         swept = signed.sweep(
             signed.codes(everything, names), everything["#at"].to_numpy(), [everything[signed.N].to_numpy()]
         )
@@ -144,11 +142,11 @@ class Staying(Operator):
         kept = layout.add(kept, new.select(list(alive)).filter(pl.col(signed.VE) >= step.slice.floor))
         stop = step.slice.stop
         if step.slice.ended:
-            stop = min(stop, last_report(self.grids, step) + 1)
+            stop = min(stop, emission.last_report(self.grids, step) + 1)
         limit = signed.FOREVER // 2
         low = np.clip(np.maximum(runs[signed.VS].to_numpy(), step.slice.start), -limit, limit)
         high = np.clip(np.maximum(np.minimum(runs[signed.VE].to_numpy(), stop), low), -limit, limit)
-        row, at = reports_within(self.grids, step, low, high)
+        row, at = emission.reports_within(self.grids, step, low, high)
         born = picked(runs, row).with_columns(pl.Series(signed.VS, at, dtype=pl.Int64))
         return State({ALIVE: kept}), self._stay(born)
 
@@ -387,7 +385,7 @@ class Valued(Recomputed):
         limit = signed.FOREVER // 2
         low = np.clip(np.maximum(runs[signed.VS].to_numpy(), moment.since), -limit, limit)
         high = np.clip(np.minimum(runs[signed.VE].to_numpy(), moment.until_report), -limit, limit)
-        row, at = reports_within(self.grids, moment, low, np.maximum(low, high))
+        row, at = emission.reports_within(self.grids, moment, low, np.maximum(low, high))
         span = np.searchsorted(spans.starts, at, side="right") - 1
         return picked(runs, row).with_columns(
             pl.Series(SPAN, span, dtype=pl.Int64),
