@@ -43,8 +43,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import expm1, log1p, prod
 
-from windrow.algebra.aggregates import Differential, Size, make
-from windrow.algebra.aggregates.registry import function_of
+from windrow.algebra.aggregates import Differential, Size, function_of, make
 from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, conjuncts
 from windrow.algebra.operators import Aggregate, Filter, Project

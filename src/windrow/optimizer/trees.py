@@ -273,7 +273,7 @@ def respects_grouping(expression: Expression) -> bool:
     >>> from windrow.algebra.types import DOUBLE, STRING
     >>> x = ColumnRef("x", DOUBLE)
     >>> text = expressions.Cast(x, STRING)
-    >>> respects_grouping(call("<", [x, Literal(1.0, DOUBLE)])), respects_grouping(text)
+    >>> respects_grouping(call("<", [x, expressions.Literal(1.0, DOUBLE)])), respects_grouping(text)
     (True, False)
     """
     if isinstance(expression, ColumnRef):

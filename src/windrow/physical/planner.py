@@ -30,8 +30,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from windrow.algebra.aggregates import Size
-from windrow.algebra.aggregates.registry import function_of
+from windrow.algebra.aggregates import Size, function_of
 from windrow.algebra.explain import Alternative
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter, Project, Union
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window

@@ -44,8 +44,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from windrow.algebra.aggregates import function_of
 from windrow.algebra.aggregates.base import Size
-from windrow.algebra.aggregates.registry import function_of
 from windrow.algebra.explain.operators import quantity
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.algebra.functions.sql_text import to_sql

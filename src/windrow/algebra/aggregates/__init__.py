@@ -1,6 +1,17 @@
-"""The algebra of aggregates: facts and laws that executors and rules rely on.
+"""The algebra of aggregates: facts and laws that executors and rules rely on; all of them, by SQL names.
 
-`make` gives an aggregate; `fold` its lifted rows in any grouping, and `lower` the state.
+A new one is a class in a file of its own and a line here. User-defined aggregates are found by the same
+functions, and are not among the `names`. `make` gives an aggregate; `fold` its lifted rows in any grouping,
+and `lower` the state.
+
+>>> make("quantile", (0.9,))
+QUANTILE(0.9)
+>>> make("Sum", distinct=True)
+DISTINCT SUM
+>>> make("summ")
+Traceback (most recent call last):
+    ...
+windrow.errors.QueryError: no aggregate `summ` (did you mean `SUM`?)
 
 >>> from windrow.algebra.types import INT
 >>> mean = make("avg", types=(INT,))
@@ -11,23 +22,132 @@
 (True, 6.0)
 """
 
-from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Size, State, Types
-from windrow.algebra.aggregates.definition import Definition
-from windrow.algebra.aggregates.order import restored, sortable
-from windrow.algebra.aggregates.registry import is_aggregate, lookup, make, names
+from __future__ import annotations
 
-__all__ = [
-    "AggregateFunction",
-    "Definition",
-    "Differential",
-    "Gray",
-    "Size",
-    "State",
-    "Types",
-    "is_aggregate",
-    "lookup",
-    "make",
-    "names",
-    "restored",
-    "sortable",
-]
+from typing import TYPE_CHECKING, Any
+
+from windrow.algebra.aggregates import user
+from windrow.algebra.aggregates.approx_count import ApproxCount, ApproxSum
+from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
+from windrow.algebra.aggregates.approx_frequency import ApproxFrequency
+from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
+from windrow.algebra.aggregates.approx_top_k import ApproxTopK
+from windrow.algebra.aggregates.average import Average
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Size, State, Types
+from windrow.algebra.aggregates.count import Count
+from windrow.algebra.aggregates.covariance import Corr, CovarPop, CovarSamp, RegrIntercept, RegrSlope
+from windrow.algebra.aggregates.definition import Definition
+from windrow.algebra.aggregates.distinct import DistinctValues
+from windrow.algebra.aggregates.edge import First, Last
+from windrow.algebra.aggregates.extremum import AnyValue, Max, Min
+from windrow.algebra.aggregates.frequent import Frequent
+from windrow.algebra.aggregates.heavy_hitters import HeavyHitters
+from windrow.algebra.aggregates.histogram import Histogram
+from windrow.algebra.aggregates.in_order import ArrayAgg, ListAgg, StringAgg
+from windrow.algebra.aggregates.logical import BitAnd, BitOr, BitXor, BoolAnd, BoolOr
+from windrow.algebra.aggregates.mode import Mode
+from windrow.algebra.aggregates.order import restored, sortable
+from windrow.algebra.aggregates.partners import MaxBy, MinBy
+from windrow.algebra.aggregates.quantile import Median, PercentileDisc, Quantile
+from windrow.algebra.aggregates.sum import Sum
+from windrow.algebra.aggregates.top_k import TopK
+from windrow.algebra.aggregates.variance import StddevPop, StddevSamp, VarPop, VarSamp
+from windrow.errors import QueryError, nearest
+
+if TYPE_CHECKING:
+    from windrow.algebra.operators import AggregateCall
+
+_REGISTRY: dict[str, type[AggregateFunction]] = {
+    "ANY_VALUE": AnyValue,
+    "APPROX_COUNT": ApproxCount,
+    "APPROX_COUNT_DISTINCT": ApproxCountDistinct,
+    "APPROX_FREQUENCY": ApproxFrequency,
+    "APPROX_QUANTILE": ApproxQuantile,
+    "APPROX_SUM": ApproxSum,
+    "APPROX_TOP_K": ApproxTopK,
+    "ARRAY_AGG": ArrayAgg,
+    "AVG": Average,
+    "BIT_AND": BitAnd,
+    "BIT_OR": BitOr,
+    "BIT_XOR": BitXor,
+    "BOOL_AND": BoolAnd,
+    "BOOL_OR": BoolOr,
+    "ARG_MAX": MaxBy,
+    "ARG_MIN": MinBy,
+    "COLLECT_LIST": ArrayAgg,
+    "LATEST_BY_OFFSET": Last,
+    "EARLIEST_BY_OFFSET": First,
+    "CORR": Corr,
+    "COUNT": Count,
+    "COVAR_POP": CovarPop,
+    "COVAR_SAMP": CovarSamp,
+    "EVERY": BoolAnd,
+    "FIRST": First,
+    "FIRST_VALUE": First,
+    "FREQUENT": Frequent,
+    "HEAVY_HITTERS": HeavyHitters,
+    "HISTOGRAM": Histogram,
+    "LAST": Last,
+    "LAST_VALUE": Last,
+    "LISTAGG": ListAgg,
+    "MAX": Max,
+    "MAX_BY": MaxBy,
+    "MEAN": Average,
+    "MEDIAN": Median,
+    "MIN": Min,
+    "MIN_BY": MinBy,
+    "MODE": Mode,
+    "PERCENTILE": Quantile,
+    "PERCENTILE_DISC": PercentileDisc,
+    "QUANTILE": Quantile,
+    "REGR_INTERCEPT": RegrIntercept,
+    "REGR_SLOPE": RegrSlope,
+    "SOME": BoolOr,
+    "STDDEV": StddevSamp,
+    "STDDEV_POP": StddevPop,
+    "STDDEV_SAMP": StddevSamp,
+    "STRING_AGG": StringAgg,
+    "SUM": Sum,
+    "TOP_K": TopK,
+    "VARIANCE": VarSamp,
+    "VAR_POP": VarPop,
+    "VAR_SAMP": VarSamp,
+}
+
+
+def names() -> tuple[str, ...]:
+    """All names of built-in aggregates, aliases included, sorted."""
+    return tuple(sorted(_REGISTRY))
+
+
+def is_aggregate(name: str) -> bool:
+    """Is there an aggregate of this name, in any case?"""
+    return name.upper() in _REGISTRY or user.find(name) is not None
+
+
+def lookup(name: str) -> type[AggregateFunction]:
+    """The class behind a name: it declares the arity and the constant parameters, and makes instances."""
+    found = _REGISTRY.get(name.upper()) or user.find(name)
+    if found is None:
+        known = [*_REGISTRY, *user.names()]
+        raise QueryError(f"no aggregate `{name}`", code="unknown-aggregate", hint=nearest(name, known))
+    return found
+
+
+def make(
+    name: str, params: tuple[Any, ...] = (), *, distinct: bool = False, types: Types | None = None
+) -> AggregateFunction:
+    """An aggregate with its constants; with `types` also checked against and bound to its arguments.
+
+    DISTINCT is nothing to an aggregate that duplicates do not change anyway.
+    """
+    aggregate = lookup(name)(*params)
+    if distinct and not aggregate.duplicate_insensitive:
+        aggregate = DistinctValues(aggregate)
+    return aggregate if types is None else aggregate.bind(types)
+
+
+def function_of(call: AggregateCall) -> AggregateFunction:
+    """The aggregate with its algebra."""
+    types = tuple(argument.type for argument in call.args)
+    return make(call.function, call.params, distinct=call.distinct, types=types)

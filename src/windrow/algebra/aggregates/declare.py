@@ -40,7 +40,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any
 
 from windrow.algebra import functions
-from windrow.algebra.aggregates import registry, user
+from windrow.algebra.aggregates import names, user
 from windrow.algebra.aggregates.definition import Definition
 from windrow.algebra.plan import StreamWord
 from windrow.algebra.types import DataType, parse_type
@@ -183,7 +183,7 @@ def _check_name(name: str) -> None:
         raise _mistake(
             f"an aggregate cannot be called {name!r}", "give it a name of letters, digits and underscores"
         )
-    taken = name.upper() in (*registry.names(), "WSTREAM", *(word.value for word in StreamWord))
+    taken = name.upper() in (*names(), "WSTREAM", *(word.value for word in StreamWord))
     if taken or any(name.lower() in (each.name, *each.aliases) for each in functions.catalogue()):
         raise _mistake(f"`{name}` is a built-in function", "give the aggregate another name")
 

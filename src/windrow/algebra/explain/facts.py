@@ -35,8 +35,7 @@ from dataclasses import dataclass
 from enum import Enum
 from html import escape
 
-from windrow.algebra.aggregates import AggregateFunction
-from windrow.algebra.aggregates.registry import function_of
+from windrow.algebra.aggregates import AggregateFunction, function_of
 from windrow.algebra.catalog import Stream
 from windrow.algebra.explain.formats import as_text
 from windrow.algebra.explain.operators import Spelling, call_text, policy, quantity, window_text, word_text

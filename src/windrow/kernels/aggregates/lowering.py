@@ -18,31 +18,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra.aggregates import AggregateFunction
-from windrow.algebra.aggregates.approx_count import ApproxCount, ApproxSum
-from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
-from windrow.algebra.aggregates.approx_frequency import LINES, ApproxFrequency
-from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
-from windrow.algebra.aggregates.approx_top_k import ApproxTopK
-from windrow.algebra.aggregates.average import Average
-from windrow.algebra.aggregates.count import Count
-from windrow.algebra.aggregates.covariance import CovarPop
-from windrow.algebra.aggregates.distinct import DistinctValues
-from windrow.algebra.aggregates.edge import First
-from windrow.algebra.aggregates.extremum import Min
-from windrow.algebra.aggregates.frequent import Frequent
-from windrow.algebra.aggregates.heavy_hitters import HeavyHitters
-from windrow.algebra.aggregates.histogram import Histogram
+from windrow.algebra import aggregates as agg
+from windrow.algebra.aggregates.approx_frequency import LINES
 from windrow.algebra.aggregates.in_order import InOrder
-from windrow.algebra.aggregates.logical import BitOr
-from windrow.algebra.aggregates.mode import Mode
 from windrow.algebra.aggregates.numbers import checked
-from windrow.algebra.aggregates.partners import MinBy
-from windrow.algebra.aggregates.quantile import Median, PercentileDisc
-from windrow.algebra.aggregates.sum import Sum
-from windrow.algebra.aggregates.top_k import TopK
 from windrow.algebra.aggregates.user import MergedAggregate
-from windrow.algebra.aggregates.variance import StddevPop, VarPop
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import DataError, QueryError
 from windrow.kernels.aggregates import value_tables as lists
@@ -59,28 +39,28 @@ _EXACT_DOUBLE = 2.0**53
 
 
 @singledispatch
-def lower(aggregate: AggregateFunction, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def lower(aggregate: agg.AggregateFunction, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     """The values of an aggregate, one for each row of states."""
     raise AssertionError(f"{aggregate!r} has no partial")
 
 
 @lower.register
-def _(aggregate: ApproxCount, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.ApproxCount, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     return _column(partial, frame, 1)
 
 
 @lower.register
-def _(aggregate: ApproxSum, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.ApproxSum, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     return _where(_count(partial, frame) > 0, _column(partial, frame, 1))
 
 
 @lower.register
-def _(aggregate: Count, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.Count, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     return _column(partial, frame, 0)
 
 
 @lower.register
-def _(aggregate: Min, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.Min, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     return _column(partial, frame, 1)
 
 
@@ -91,12 +71,12 @@ def _(aggregate: MergedAggregate, partial: Partial, frame: pl.DataFrame) -> pl.S
 
 
 @lower.register
-def _(aggregate: First, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.First, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     return _column(partial, frame, 1)
 
 
 @lower.register
-def _(aggregate: Sum, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.Sum, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     count = _count(partial, frame)
     if not isinstance(partial, ExactTotal):
         return _where(count > 0, _column(partial, frame, 1))
@@ -104,7 +84,7 @@ def _(aggregate: Sum, partial: Partial, frame: pl.DataFrame) -> pl.Series:
 
 
 @lower.register
-def _(aggregate: Average, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.Average, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     count, result = _count(partial, frame), _result(aggregate)
     size = np.maximum(count, 1)
     if not isinstance(partial, ExactTotal):
@@ -118,7 +98,7 @@ def _(aggregate: Average, partial: Partial, frame: pl.DataFrame) -> pl.Series:
 
 
 @lower.register
-def _(aggregate: VarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.VarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     count = _count(partial, frame)
     freedom = count - aggregate.lost
     size = np.maximum(freedom, 1)
@@ -126,23 +106,23 @@ def _(aggregate: VarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series:
         variance = _exact_variance(partial, frame, count, size)
     else:
         variance = _column(partial, frame, 2).to_numpy() / size
-    root = isinstance(aggregate, StddevPop)
+    root = isinstance(aggregate, agg.StddevPop)
     return _where(freedom > 0, pl.Series(np.sqrt(variance) if root else variance))
 
 
 @lower.register
-def _(aggregate: BitOr, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.BitOr, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     values = _column(partial, frame, 1).cast(polars_type(_result(aggregate)))
     return _where(_count(partial, frame) > 0, values)
 
 
 @lower.register
-def _(aggregate: MinBy, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.MinBy, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     return _column(partial, frame, 1)
 
 
 @lower.register
-def _(aggregate: CovarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: agg.CovarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     """By the algebra's own formula, a state at a time: there is one for each answer."""
     states = zip(*(_column(partial, frame, place).to_list() for place in range(6)), strict=True)
     return pl.Series([aggregate.lower(state) for state in states], dtype=pl.Float64)
@@ -204,31 +184,31 @@ def _where(known: Flags, values: pl.Series) -> pl.Series:
     return values if known.all() else values.zip_with(pl.Series(known), values.clear(len(values)))
 
 
-def _result(aggregate: AggregateFunction) -> DataType:
+def _result(aggregate: agg.AggregateFunction) -> DataType:
     assert aggregate.result is not None
     return aggregate.result
 
 
 WINDOW = ["w", "g"]
 #: aggregates that count a value right even if it stands in several rows of a window
-TAKES_REPEATS = (Median, PercentileDisc, ApproxQuantile, InOrder)
+TAKES_REPEATS = (agg.Median, agg.PercentileDisc, agg.ApproxQuantile, InOrder)
 _COUNT = "rows.0"
 
 
 @singledispatch
-def of_counts(aggregate: AggregateFunction, counts: pl.DataFrame) -> pl.DataFrame:
+def of_counts(aggregate: agg.AggregateFunction, counts: pl.DataFrame) -> pl.DataFrame:
     """(w, g, value) of each window and group, from (w, g, v0 …, rows.0)."""
     raise QueryError(f"{aggregate!r} has no form on columns", code="unsupported")
 
 
-def of_nothing(aggregate: AggregateFunction) -> Any:
+def of_nothing(aggregate: agg.AggregateFunction) -> Any:
     """The value over no rows, as a column holds it."""
     value = aggregate.lower(aggregate.identity())
     return list(value) if isinstance(value, tuple) else value
 
 
 @of_counts.register
-def _(aggregate: DistinctValues, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.DistinctValues, counts: pl.DataFrame) -> pl.DataFrame:
     """Each value once: as counts of one, or as rows of the aggregate below."""
     inner = aggregate.inner
     cells = cells_of(inner)
@@ -247,29 +227,29 @@ def _(aggregate: DistinctValues, counts: pl.DataFrame) -> pl.DataFrame:
 
 
 @of_counts.register
-def _(aggregate: Mode, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.Mode, counts: pl.DataFrame) -> pl.DataFrame:
     return _ranked(counts).group_by(WINDOW, maintain_order=True).agg(pl.col("v0").first().alias("value"))
 
 
 @of_counts.register
-def _(aggregate: TopK, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.TopK, counts: pl.DataFrame) -> pl.DataFrame:
     return _arrays(_ranked(counts), aggregate.k)
 
 
 @of_counts.register
-def _(aggregate: Histogram, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.Histogram, counts: pl.DataFrame) -> pl.DataFrame:
     return _arrays(counts.sort([*WINDOW, "v0"]))
 
 
 @of_counts.register
-def _(aggregate: Frequent, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.Frequent, counts: pl.DataFrame) -> pl.DataFrame:
     """Sub-windows that are still open are over for whoever asks."""
     found = lists.exceeding(lists.closed(counts, WINDOW, aggregate.k), WINDOW)
     return _arrays(_ranked(found))
 
 
 @of_counts.register
-def _(aggregate: HeavyHitters, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.HeavyHitters, counts: pl.DataFrame) -> pl.DataFrame:
     totals = counts.group_by(WINDOW).agg(pl.col(_COUNT).sum().alias("total"))
     part, whole = aggregate.fraction.as_integer_ratio()
     # counts are whole numbers: at least x is more than the greatest one below x
@@ -280,13 +260,13 @@ def _(aggregate: HeavyHitters, counts: pl.DataFrame) -> pl.DataFrame:
 
 
 @of_counts.register
-def _(aggregate: ApproxTopK, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.ApproxTopK, counts: pl.DataFrame) -> pl.DataFrame:
     kept = lists.closed(counts, WINDOW, aggregate.capacity)
     return _arrays(_ranked(kept.filter(pl.col("v0").is_not_null())), aggregate.k)
 
 
 @of_counts.register
-def _(aggregate: ApproxCountDistinct, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.ApproxCountDistinct, counts: pl.DataFrame) -> pl.DataFrame:
     """How many registers have each rank, and the estimate from that."""
     ordered = counts.sort(WINDOW)
     groups = ordered.group_by(WINDOW, maintain_order=True).len()
@@ -298,7 +278,7 @@ def _(aggregate: ApproxCountDistinct, counts: pl.DataFrame) -> pl.DataFrame:
 
 
 @of_counts.register
-def _(aggregate: ApproxFrequency, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.ApproxFrequency, counts: pl.DataFrame) -> pl.DataFrame:
     """The least of the value's counters; one that is not there is 0."""
     windows = counts.select(WINDOW).unique()
     mine = counts.filter(pl.col("v0").is_in(list(aggregate.counters)))
@@ -308,7 +288,7 @@ def _(aggregate: ApproxFrequency, counts: pl.DataFrame) -> pl.DataFrame:
 
 
 @of_counts.register
-def _(aggregate: ApproxQuantile, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.ApproxQuantile, counts: pl.DataFrame) -> pl.DataFrame:
     """What the bucket of the value at position ⌊p·(n−1)⌋ stands for."""
     ordered, groups, size, before = _sorted(counts)
     rank = np.floor(aggregate.fraction * (size - 1)).astype(np.int64)
@@ -342,7 +322,7 @@ def _(aggregate: InOrder, counts: pl.DataFrame) -> pl.DataFrame:
 
 
 @of_counts.register
-def _(aggregate: Median, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.Median, counts: pl.DataFrame) -> pl.DataFrame:
     """The value at position p·(n−1) of each window's sorted values, between two of them interpolated."""
     ordered, groups, size, before = _sorted(counts)
     position = aggregate.fraction * (size - 1)
@@ -358,7 +338,7 @@ def _(aggregate: Median, counts: pl.DataFrame) -> pl.DataFrame:
 
 
 @of_counts.register
-def _(aggregate: PercentileDisc, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: agg.PercentileDisc, counts: pl.DataFrame) -> pl.DataFrame:
     """The value at rank ⌈p·n⌉ of each window's sorted values."""
     ordered, groups, size, before = _sorted(counts)
     part, whole = Decimal(repr(aggregate.fraction)).as_integer_ratio()

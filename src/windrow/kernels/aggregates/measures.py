@@ -20,17 +20,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra.aggregates import AggregateFunction, make
-from windrow.algebra.aggregates.approx_count import ApproxCount, Waved, refuse_negative
-from windrow.algebra.aggregates.count import Count
-from windrow.algebra.aggregates.covariance import CovarPop
-from windrow.algebra.aggregates.edge import First, Last
-from windrow.algebra.aggregates.extremum import Max, Min
-from windrow.algebra.aggregates.logical import BitOr
-from windrow.algebra.aggregates.partners import MaxBy, MinBy
-from windrow.algebra.aggregates.sum import Sum
+from windrow.algebra import aggregates as agg
+from windrow.algebra.aggregates.approx_count import Waved, refuse_negative
 from windrow.algebra.aggregates.user import MergedAggregate
-from windrow.algebra.aggregates.variance import VarPop
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.algebra.operators import Aggregate, AggregateCall
 from windrow.algebra.types import DataType
@@ -108,7 +100,7 @@ class WavePartial(partials.Partial):
 
 
 @singledispatch
-def partial_of(aggregate: AggregateFunction, label: str) -> partials.Partial:
+def partial_of(aggregate: agg.AggregateFunction, label: str) -> partials.Partial:
     """The partial of an aggregate that is bound to its types.
 
     >>> from windrow.algebra.aggregates import make
@@ -121,23 +113,23 @@ def partial_of(aggregate: AggregateFunction, label: str) -> partials.Partial:
 
 @partial_of.register
 def _(aggregate: Waved, label: str) -> partials.Partial:
-    return WavePartial(label, aggregate.marks, isinstance(aggregate, ApproxCount))
+    return WavePartial(label, aggregate.marks, isinstance(aggregate, agg.ApproxCount))
 
 
 @partial_of.register
-def _(aggregate: Count, label: str) -> partials.Partial:
+def _(aggregate: agg.Count, label: str) -> partials.Partial:
     return partials.CountPartial(label)
 
 
 @partial_of.register
-def _(aggregate: Sum, label: str) -> partials.Partial:
+def _(aggregate: agg.Sum, label: str) -> partials.Partial:
     return (
         partials.ExactTotal(label, _only(aggregate)) if aggregate.invertible else partials.FloatTotal(label)
     )
 
 
 @partial_of.register
-def _(aggregate: VarPop, label: str) -> partials.Partial:
+def _(aggregate: agg.VarPop, label: str) -> partials.Partial:
     exact = aggregate.invertible
     return (
         partials.ExactTotal(label, _only(aggregate), squared=True) if exact else partials.FloatMoments(label)
@@ -145,8 +137,8 @@ def _(aggregate: VarPop, label: str) -> partials.Partial:
 
 
 @partial_of.register
-def _(aggregate: Min, label: str) -> partials.Partial:
-    return partials.Extreme(label, isinstance(aggregate, Max))
+def _(aggregate: agg.Min, label: str) -> partials.Partial:
+    return partials.Extreme(label, isinstance(aggregate, agg.Max))
 
 
 @partial_of.register
@@ -155,26 +147,26 @@ def _(aggregate: MergedAggregate, label: str) -> partials.Partial:
 
 
 @partial_of.register
-def _(aggregate: First, label: str) -> partials.Partial:
-    return partials.Edge(label, isinstance(aggregate, Last))
+def _(aggregate: agg.First, label: str) -> partials.Partial:
+    return partials.Edge(label, isinstance(aggregate, agg.Last))
 
 
 @partial_of.register
-def _(aggregate: BitOr, label: str) -> partials.Partial:
+def _(aggregate: agg.BitOr, label: str) -> partials.Partial:
     return partials.Bits(label, aggregate.name)
 
 
 @partial_of.register
-def _(aggregate: MinBy, label: str) -> partials.Partial:
-    return partials.Chosen(label, isinstance(aggregate, MaxBy))
+def _(aggregate: agg.MinBy, label: str) -> partials.Partial:
+    return partials.Chosen(label, isinstance(aggregate, agg.MaxBy))
 
 
 @partial_of.register
-def _(aggregate: CovarPop, label: str) -> partials.Partial:
+def _(aggregate: agg.CovarPop, label: str) -> partials.Partial:
     return partials.Paired(label)
 
 
-def _only(aggregate: AggregateFunction) -> DataType:
+def _only(aggregate: agg.AggregateFunction) -> DataType:
     assert aggregate.types is not None
     return aggregate.types[0]
 
@@ -208,7 +200,7 @@ class Measure:
     """One aggregate: its algebra, the table its state is in, and its partial there, if it has one."""
 
     name: str
-    aggregate: AggregateFunction
+    aggregate: agg.AggregateFunction
     table: str
     partial: partials.Partial | None
     kind: DataType
@@ -236,7 +228,7 @@ class Measures:
 
     def _measure(self, name: str, call: AggregateCall) -> Measure:
         types = tuple(arg.type for arg in call.args)
-        aggregate = make(call.function, call.params, distinct=call.distinct, types=types)
+        aggregate = agg.make(call.function, call.params, distinct=call.distinct, types=types)
         source = Argument(call.args, call.where)
         cells = cells_of(aggregate)
         if cells is not None:

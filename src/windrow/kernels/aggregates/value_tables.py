@@ -53,12 +53,10 @@ from functools import singledispatch
 import numpy as np
 import polars as pl
 
-from windrow.algebra.aggregates import AggregateFunction, Size
-from windrow.algebra.aggregates.approx_count_distinct import ALPHA, ApproxCountDistinct
-from windrow.algebra.aggregates.approx_frequency import LINES, ApproxFrequency
-from windrow.algebra.aggregates.approx_quantile import LOWEST, ApproxQuantile, greatest
-from windrow.algebra.aggregates.approx_top_k import ApproxTopK
-from windrow.algebra.aggregates.frequent import Frequent
+from windrow.algebra import aggregates as agg
+from windrow.algebra.aggregates.approx_count_distinct import ALPHA
+from windrow.algebra.aggregates.approx_frequency import LINES
+from windrow.algebra.aggregates.approx_quantile import LOWEST, greatest
 from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.types import DataType, Kind
 from windrow.kernels.aggregates.partials import LiftedRows, Partial
@@ -336,33 +334,33 @@ def layout_of(cells: Cells, keys: Sequence[str], width: int) -> TableLayout:
 
 
 @singledispatch
-def cells_of(aggregate: AggregateFunction) -> Cells | None:
+def cells_of(aggregate: agg.AggregateFunction) -> Cells | None:
     """The cells of an aggregate that is bound to its types; None if it has one state per group."""
-    return Values() if aggregate.size is Size.HOLISTIC else None
+    return Values() if aggregate.size is agg.Size.HOLISTIC else None
 
 
 @cells_of.register
-def _(aggregate: ApproxQuantile) -> Cells:
+def _(aggregate: agg.ApproxQuantile) -> Cells:
     return Buckets(aggregate.steps, _only(aggregate))
 
 
 @cells_of.register
-def _(aggregate: ApproxCountDistinct) -> Cells:
+def _(aggregate: agg.ApproxCountDistinct) -> Cells:
     return Ranks(aggregate.precision, _only(aggregate))
 
 
 @cells_of.register
-def _(aggregate: ApproxFrequency) -> Cells:
+def _(aggregate: agg.ApproxFrequency) -> Cells:
     return Counters(aggregate.width, _only(aggregate))
 
 
 @cells_of.register
-def _(aggregate: ApproxTopK) -> Cells:
+def _(aggregate: agg.ApproxTopK) -> Cells:
     return Listed(aggregate.capacity)
 
 
 @cells_of.register
-def _(aggregate: Frequent) -> Cells:
+def _(aggregate: agg.Frequent) -> Cells:
     return Listed(aggregate.k)
 
 
@@ -379,7 +377,7 @@ def from_order(column: pl.Series, kind: DataType) -> pl.Series:
     return values.zip_with(column.is_not_null(), values.clear(len(values)))
 
 
-def _only(aggregate: AggregateFunction) -> DataType:
+def _only(aggregate: agg.AggregateFunction) -> DataType:
     assert aggregate.types is not None
     return aggregate.types[0]
 

@@ -8,8 +8,7 @@ from functools import singledispatchmethod
 from typing import Any
 
 from windrow.algebra import operators as ops
-from windrow.algebra.aggregates import Size
-from windrow.algebra.aggregates.registry import function_of
+from windrow.algebra.aggregates import Size, function_of
 from windrow.algebra.expressions import Expression
 from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
 from windrow.algebra.operators import Over
