@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from windrow.engine import declared
 from windrow.engine.engine import Arrival, Engine
-from windrow.engine.output.outbox import published, rows_schema
+from windrow.engine.explain import declared
 from windrow.engine.tables import TableUpdate
 from windrow.execution.local import HereJobs
-from windrow.kernels.columnar.columns import frame_of
+from windrow.kernels.columnar.columns import frame_of, published, rows_schema
 from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query
 from windrow.physical.planner import SHARED

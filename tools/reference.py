@@ -26,7 +26,7 @@ from windrow.algebra.explain.warnings import Warned
 from windrow.algebra.values import Change
 from windrow.cli.main import app
 from windrow.cli.session import HELP
-from windrow.engine import explain
+from windrow.engine.explain import explain
 from windrow.engine.show import ArchiveView
 from windrow.engine.views import Query, QueryProgress, StreamProgress, StreamView, TableView
 from windrow.frame import Frame, from_

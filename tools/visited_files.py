@@ -20,9 +20,8 @@ from typing import Any
 
 import windrow
 from windrow.engine.engine import Arrival
-from windrow.engine.output.outbox import published, rows_schema
 from windrow.execution.local import HereJobs
-from windrow.kernels.columnar.columns import frame_of
+from windrow.kernels.columnar.columns import frame_of, published, rows_schema
 from windrow.session import Windrow
 
 STREAM = "CREATE STREAM s (k BIGINT, v BIGINT, t BIGINT) WATTR t SLACK 3"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.executor import KernelExecutor
 from windrow.language.compile import compile_query
 from windrow.spark.sources.generators import MICROS, TRAFFIC, Disorder, Settings

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.studies.steps import Batch
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.language.compile import compile_query
 from windrow.optimizer.optimizer import normalise
 from windrow.spark.sources.generators import NETWORK, Settings

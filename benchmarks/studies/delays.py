@@ -21,7 +21,7 @@ import polars as pl
 
 from benchmarks.studies.extents import Paned
 from benchmarks.studies.steps import Batch
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.errors import WindrowError
 from windrow.language.compile import compile_query
 from windrow.shedding.agreement import DropRange, SheddableQuery, needless, overlap, share

@@ -16,7 +16,7 @@ import polars as pl
 
 from benchmarks.contestant import Outcome
 from benchmarks.studies.steps import Batch
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.panes.program import PaneProgram

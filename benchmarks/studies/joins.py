@@ -21,7 +21,7 @@ from benchmarks.studies.steps import Standing, timed
 from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.times import ABSENT
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.relational.expiry_layouts import Evaluation, Tables
 from windrow.kernels.relational.expiry_layouts import Options as Physical
 from windrow.kernels.relational.join.order import WindowStats, augmented_order, order_cost, selectivity_order

@@ -29,7 +29,7 @@ from benchmarks.studies.joins import orders_tried
 from benchmarks.studies.steps import Batch, Standing
 from benchmarks.table import Table
 from benchmarks.times import ABSENT
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.errors import WindrowError
 from windrow.language.compile import compile_query
 from windrow.optimizer.optimizer import normalise

@@ -20,7 +20,7 @@ from benchmarks.studies.extents import Paned, batches_of
 from benchmarks.studies.steps import Batch
 from benchmarks.table import Table
 from benchmarks.targets import Target
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.execution.ingest import without
 from windrow.language.compile import compile_query
 from windrow.shedding.agreement import SheddableQuery, droppable, share

@@ -59,7 +59,7 @@ class Workload:
 
     def plan(self, window: int) -> Emit:
         """The query, as it is written."""
-        from windrow.engine import declared
+        from windrow.engine.explain import declared
         from windrow.language.compile import compile_query
 
         return compile_query(

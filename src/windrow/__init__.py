@@ -16,7 +16,7 @@ from windrow.errors import DataError, QueryError, SinkError, SourceError, StateE
 if TYPE_CHECKING:
     from windrow.algebra.aggregates.declare import aggregate
     from windrow.algebra.values import Change
-    from windrow.engine import explain
+    from windrow.engine.explain import explain
     from windrow.frame import Frame, from_
     from windrow.session import Windrow, connect
 
@@ -43,7 +43,7 @@ _HOMES = {
     "Windrow": "windrow.session",
     "aggregate": "windrow.algebra.aggregates.declare",
     "connect": "windrow.session",
-    "explain": "windrow.engine",
+    "explain": "windrow.engine.explain",
     "from_": "windrow.frame",
 }
 

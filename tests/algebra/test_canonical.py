@@ -17,7 +17,7 @@ from windrow.algebra.canonical import NAMES, canonical_text, plan_of
 from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, TableScan
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.errors import QueryError, StateError
 from windrow.language.compile import compile_query
 

@@ -9,7 +9,7 @@ from tests.language.corpus import market, queries
 from tests.support.life import Life
 
 from windrow.algebra.explain.warnings import SILENCE, query_warnings
-from windrow.engine import declared, explain_plan
+from windrow.engine.explain import declared, explain_plan
 from windrow.language.compile import compile_query, compile_script
 
 COLUMNS = "k BIGINT, v BIGINT, ts TIMESTAMP"

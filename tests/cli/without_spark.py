@@ -20,7 +20,7 @@ from windrow.algebra.catalog import Stream
 from windrow.algebra.types import Kind
 from windrow.cli import run as running
 from windrow.cli.main import main
-from windrow.engine.output.outbox import rows_schema
+from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark import session
 from windrow.spark.sources import Bounded
 

@@ -18,8 +18,8 @@ from benchmarks.registry import all_benchmarks
 from benchmarks.studies.on_engine import STUDIES
 from windrow.cli.main import COMMANDS
 from windrow.engine.engine import Arrival
-from windrow.engine.output.outbox import rows_schema
 from windrow.engine.views import Query
+from windrow.kernels.columnar.columns import rows_schema
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_query, compile_script
 from windrow.session import Windrow

@@ -21,7 +21,7 @@ from tests.support.two_streams import assert_each_by_itself, random_batches, ran
 from tests.support.world import World
 
 from windrow.cli.main import main
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.engine.rescale import rescale
 from windrow.errors import StateError
 from windrow.language.compile import compile_query

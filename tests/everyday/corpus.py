@@ -10,7 +10,7 @@ from typing import Any
 
 from windrow.algebra.plan import Emit
 from windrow.algebra.values import Change
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.language.catalog import Catalog
 from windrow.language.compile import compile_query
 from windrow.testing import Harness

@@ -22,7 +22,7 @@ import duckdb
 import pytest
 from tests.everyday.corpus import told_together
 
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.language.compile import compile_query
 from windrow.testing import Change, Harness
 

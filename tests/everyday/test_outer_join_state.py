@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.executor import GeneralExecutor
 from windrow.language.compile import compile_query
 

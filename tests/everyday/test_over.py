@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.everyday.database import by_duckdb
 
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.ranks import TAIL
 from windrow.language.compile import compile_query

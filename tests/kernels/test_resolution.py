@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.engine import explain
+from windrow.engine.explain import explain
 from windrow.errors import DataError, QueryError
 from windrow.kernels.intake import ticks_of
 from windrow.language.compile import declare_stream

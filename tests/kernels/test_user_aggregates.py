@@ -27,7 +27,7 @@ from windrow.algebra.aggregates.definition import VersionedName
 from windrow.algebra.catalog import Late, ProgressRule, Stream
 from windrow.algebra.plan import Emit
 from windrow.algebra.types import BIGINT, DOUBLE
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.errors import DataError, QueryError
 from windrow.kernels.executor import KernelExecutor
 from windrow.language.compile import compile_query

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.executor import KernelExecutor
 from windrow.kernels.panes import pane_tables
 from windrow.kernels.panes.pane_tables import runs_of

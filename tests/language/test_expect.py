@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.algebra.catalog import Expected
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.errors import QueryError
 from windrow.language.compile import compile_query, declare_stream
 from windrow.optimizer.flows import Statistics

@@ -8,7 +8,7 @@ from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
 from tests.support.optimised import optimise
 from tests.support.sample_rows import run_on_samples
 
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.language.compile import compile_query
 
 

@@ -14,8 +14,8 @@ import pytest
 from tests.support.sample_rows import sample
 
 from windrow.algebra.plan import Emit
-from windrow.engine import declared
 from windrow.engine.engine import Engine
+from windrow.engine.explain import declared
 from windrow.errors import QueryError, StateError
 from windrow.execution import bundle
 from windrow.kernels.relational import implementations

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.effort import examples
 
 from windrow.algebra.plan import Emit
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.signed_rows import FOREVER

@@ -14,8 +14,9 @@ from tests.support.effort import examples
 from tests.support.life import Life
 
 from windrow.algebra.plan import Emit
-from windrow.engine import declared, query_start
+from windrow.engine import query_start
 from windrow.engine.engine import WatermarkAdvance
+from windrow.engine.explain import declared
 from windrow.engine.statistics import ObservedStatistics
 from windrow.errors import QueryError
 from windrow.language.compile import compile_query

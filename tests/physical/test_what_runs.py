@@ -21,8 +21,7 @@ from tests.support.sample_rows import sample
 from tools import golden_states
 from windrow.algebra.explain import ExplainStep
 from windrow.algebra.plan import Emit
-from windrow.engine import declared
-from windrow.engine.explain import described
+from windrow.engine.explain import declared, described
 from windrow.engine.sharing.arrangement import Arranging
 from windrow.errors import WindrowError
 from windrow.kernels.relational.expiry_layouts import count_of

@@ -16,8 +16,7 @@ from tests.reference.test_bounds import CATALOG, Answers, Rows, Shape, histories
 
 from windrow.algebra.plan import Emit, StreamUnion, StreamWord
 from windrow.algebra.values import Change
-from windrow.engine import declared
-from windrow.engine.explain import explain
+from windrow.engine.explain import declared, explain
 from windrow.errors import QueryError
 from windrow.language.compile import compile_once, compile_query
 from windrow.language.printer import print_query

@@ -21,9 +21,9 @@ import pyarrow as pa
 from tests.support.patience import PATIENCE
 
 from windrow.engine.engine import Arrival, WatermarkAdvance
-from windrow.engine.output.outbox import rows_schema
 from windrow.errors import WindrowError
 from windrow.execution.local import HereJobs
+from windrow.kernels.columnar.columns import rows_schema
 from windrow.server.access import AccessTokens
 from windrow.server.serve import Listener
 from windrow.server.service import ClientLimits, Service

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.engine.gaps import Gap, gaps, joined, with_gaps
 from windrow.engine.output.outbox import published_schema
 from windrow.errors import QueryError

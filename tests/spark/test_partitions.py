@@ -21,7 +21,7 @@ from tests.support.plans import refused_is_redrawn
 
 import windrow as wr
 from windrow.algebra.plan import Emit
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.language.compile import compile_query
 from windrow.testing import Harness
 from windrow.testing.spark_executor import SparkExecutor

@@ -16,7 +16,7 @@ from tests.spark.test_relational import assert_engine_agrees, assert_executor_ag
 from tests.support.plans import refused_is_redrawn
 
 from windrow.algebra.plan import Emit
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.language.compile import compile_query
 from windrow.physical.partitioning import placement_of
 from windrow.testing.spark_executor import SparkExecutor

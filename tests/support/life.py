@@ -10,9 +10,9 @@ from tests.support.history import rows_of, table_of
 from tests.support.oracle import named
 
 from windrow.engine.engine import Arrival, WatermarkAdvance
-from windrow.engine.output.outbox import rows_schema
 from windrow.engine.tables import TableUpdate
 from windrow.execution.local import HereJobs
+from windrow.kernels.columnar.columns import rows_schema
 from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query
 from windrow.session import Windrow

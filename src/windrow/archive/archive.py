@@ -22,11 +22,9 @@ from windrow.archive.declaration import Declaration, NewPiece, Stock
 from windrow.archive.piece import Piece, clustered, expiries, instants, living, write_piece
 from windrow.archive.snapshot import STREAM, Snapshot
 from windrow.errors import DataError, QueryError, StateError, nearest
-from windrow.state.history import sweep
+from windrow.state import history, names, object_store
 from windrow.state.log import CommitLog
 from windrow.state.manifest import ChunkRef, SourceState, StreamState
-from windrow.state.names import new_chunk_name
-from windrow.state.object_store import open_store
 from windrow.state.store import Store
 
 _ORDERED = (
@@ -134,7 +132,7 @@ class Archive:
         `read` says where the rows come from, and which of them are not for this archive.
         """
         schema = check_schema(schema, declaration)
-        log = CommitLog.open(open_store(folder))
+        log = CommitLog.open(object_store.open_store(folder))
         try:
             if log.last.streams:
                 hint = "open it, or choose another directory"
@@ -156,7 +154,7 @@ class Archive:
 
         `takeover` is your word that a process of another machine that seems to own it is gone.
         """
-        store = open_store(folder)
+        store = object_store.open_store(folder)
         if not store.is_there():
             hint = "check the path, or make the archive first"
             raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
@@ -166,7 +164,7 @@ class Archive:
                 hint = "check the path, or make the archive first"
                 raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
             archive = cls(log, keep_commits)
-            sweep(log, keep_commits)
+            history.sweep(log, keep_commits)
             return archive
         except BaseException:
             log.close()
@@ -336,7 +334,7 @@ class Archive:
 
     def _write(self, number: int, rows: pa.Table) -> ChunkRef:
         commit, owner = self._log.last.number + 1, self._log.owner.epoch
-        name = new_chunk_name(commit, owner, number, suffix="parquet")
+        name = names.new_chunk_name(commit, owner, number, suffix="parquet")
         return write_piece(self._log.store, name, rows, self.declaration)
 
     def _commit(
@@ -357,7 +355,7 @@ class Archive:
         files = self._log.last.files
         # a copy first: others may be reading, and open pieces meanwhile
         self._open = {name: piece for name, piece in list(self._open.items()) if name in files}
-        sweep(self._log, self._keep_commits)
+        history.sweep(self._log, self._keep_commits)
 
     def _report(
         self,

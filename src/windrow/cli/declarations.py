@@ -16,10 +16,10 @@ from typing import Any
 from weakref import finalize
 
 from windrow.algebra.explain.warnings import query_warnings
-from windrow.engine import explain_plan
 from windrow.engine.adhoc.snapshot import snapshot_of
 from windrow.engine.declarations import register
 from windrow.engine.engine import Engine
+from windrow.engine.explain import explain_plan
 from windrow.errors import QueryError, Span
 from windrow.execution.local import HereJobs
 from windrow.language.binder import bound_statements

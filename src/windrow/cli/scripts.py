@@ -203,7 +203,7 @@ def explain(
 ) -> None:
     """Show how each query is run: its plan, what it keeps, and why."""
     from windrow.cli.plain import wrapped
-    from windrow.engine import explain_script
+    from windrow.engine.explain import explain_script
 
     if (file is None) == (statements is None):
         raise typer.BadParameter("give either a file or a query with -e")

@@ -295,7 +295,7 @@ class ShellSession:
         print("\n".join(lines) or "nothing is declared")
 
     def _explain(self, name: str) -> None:
-        from windrow.engine import explain_plan
+        from windrow.engine.explain import explain_plan
 
         query = self._declared.catalog.queries[self._known(name)]
         plan = explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)

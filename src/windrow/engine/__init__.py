@@ -6,13 +6,3 @@ epoch        the next commit, being made
 output       from the committed outbox to the sinks
 loop         when epochs happen: batches that wait, ticks, stops
 """
-
-from windrow.engine.explain import (
-    Declared,
-    declared,
-    explain,
-    explain_plan,
-    explain_script,
-)
-
-__all__ = ["Declared", "declared", "explain", "explain_plan", "explain_script"]

@@ -35,12 +35,12 @@ from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
 from windrow.archive.layout import GridLayout, Laid, SaidOfLayout
 from windrow.archive.piece import Reading
-from windrow.engine.output.outbox import INSTANT, pending, published, published_schema, rows_schema, stored_as
+from windrow.engine.output.outbox import pending, published_schema, stored_as
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.tables import TableRecord
 from windrow.errors import QueryError, StateError
 from windrow.execution.ingest import AT, UNTIL, archived_section, stream_source
-from windrow.kernels.columnar.columns import to_frame
+from windrow.kernels.columnar.columns import INSTANT, published, rows_schema, to_frame
 from windrow.language.binder.declarations import check_lifetimes
 from windrow.language.catalog import StandingArchive
 from windrow.physical.units import GeneralUnit

@@ -25,7 +25,6 @@ from windrow.archive.layout import SaidOfLayout
 from windrow.engine import archives, load_shedding, query_start, refresh_scheduler, statistics
 from windrow.engine.epoch import Draft
 from windrow.engine.output.dispatch import Delivering, RowSink
-from windrow.engine.output.outbox import rows_schema
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.sharing.arrangement import Arranging, failed_leaders, is_exact, led
 from windrow.engine.sharing.shared_state import Common
@@ -34,6 +33,7 @@ from windrow.errors import DataError, QueryError, SinkError, WindrowError
 from windrow.execution import bundle, delta_file, ingest, malformed_rows, shared
 from windrow.execution.close import CloseTask, QueryWork
 from windrow.execution.reports import Closed, Ingested, late_section
+from windrow.kernels.columnar.columns import rows_schema
 from windrow.kernels.relational.tables import TableContents
 from windrow.language.catalog import StandingArchive, StandingQuery
 from windrow.optimizer.flows import Statistics

@@ -39,10 +39,7 @@ from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
 from windrow.optimizer.costs import Estimate, Path, estimate
 from windrow.optimizer.flows import Statistics, pane_cells
-from windrow.physical import PhysicalPlan, plan_query
-from windrow.physical.native_sql import why_from_rows
-from windrow.physical.planner import DROPS, PhysicalOperator
-from windrow.physical.units import GeneralUnit, UnionUnit
+from windrow.physical import PhysicalPlan, native_sql, plan_query, planner, units
 from windrow.redaction import redacted
 from windrow.shedding.agreement import Agreed, SheddableQuery, agree
 from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP, CannotShed
@@ -203,7 +200,7 @@ def _told(plan: PhysicalPlan, max_gap: int) -> str:
     return (
         f"WinDrop(window {window}, slide {slide}, B {drop.batch}): {WINDROP.text(drop.batch)};"
         f" a gap of {drop.batch} makes {rows} needless{''.join(inner)}."
-        f" {f'{DROPS[plan.drops]} ' if drop.early_ticks and plan.drops else ''}{_OTHERS}"
+        f" {f'{planner.DROPS[plan.drops]} ' if drop.early_ticks and plan.drops else ''}{_OTHERS}"
     )
 
 
@@ -225,19 +222,19 @@ def steps_of(plan: PhysicalPlan) -> ExplainStep:
 def how_it_runs(plan: PhysicalPlan) -> list[str]:
     """What happens to rows when they come, and when answers are computed."""
     unit, shared = plan.unit, [f"share   {line}" for line in plan.sharing.lines]
-    if not isinstance(unit, GeneralUnit):
+    if not isinstance(unit, units.GeneralUnit):
         close = plan.sharing.close if plan.sharing.synopses else "panes, as windows end"
-        return [f"ingest  {_ingested(why_from_rows(unit.program))}", f"close   {close}", *shared]
+        return [f"ingest  {_ingested(native_sql.why_from_rows(unit.program))}", f"close   {close}", *shared]
     routed = ", ".join(f"{name} by {', '.join(columns)}" for name, columns in unit.placement.items())
     where = f"rows are routed: {routed}" if routed else "all rows meet in one shard"
     tables = [f"table   {_table(unit, name)}" for name in unit.tables]
-    if not isinstance(unit, UnionUnit):
+    if not isinstance(unit, units.UnionUnit):
         return [f"ingest  {where}", *tables, f"close   {_when(unit)}", *shared]
     closes = [f"close   branch {n}: {_when(each)}" for n, each in enumerate(unit.branches, start=1)]
     return [f"ingest  {where}", *tables, *closes]
 
 
-def _when(unit: GeneralUnit) -> str:
+def _when(unit: units.GeneralUnit) -> str:
     why = unit.program.why_not_lazy
     return "lazily, when a report is due" if why is None else f"step by step, by what is new: {why}"
 
@@ -248,7 +245,7 @@ def _ingested(why: str | None) -> str:
     return "aggregated by Spark, one state per finest pane and group, shared by all queries of this grouping"
 
 
-def _table(unit: GeneralUnit, name: str) -> str:
+def _table(unit: units.GeneralUnit, name: str) -> str:
     table, column = unit.tables[name], unit.table_places[name]
     if column is not None:
         kept = f"each shard keeps the rows whose {column} is routed to it"
@@ -261,7 +258,7 @@ def _table(unit: GeneralUnit, name: str) -> str:
 
 
 def _step(
-    part: PhysicalOperator,
+    part: planner.PhysicalOperator,
     path: Path,
     spelling: Spelling,
     sizes: Mapping[Path, Estimate],
@@ -291,7 +288,7 @@ def _step(
 
 
 def _state_rows(
-    part: PhysicalOperator, path: Path, sizes: Mapping[Path, Estimate], statistics: Statistics
+    part: planner.PhysicalOperator, path: Path, sizes: Mapping[Path, Estimate], statistics: Statistics
 ) -> float | None:
     """How many rows an operator is expected to keep; None where nothing is known, or nothing kept."""
     node, size = part.node, sizes.get(path)

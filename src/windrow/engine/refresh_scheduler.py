@@ -32,16 +32,8 @@ from windrow.kernels.panes.query import Cut
 from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.shared.shared_state import SharedState, WindowRequest
 from windrow.physical.units import GeneralUnit, SlidingUnit, Unit
-from windrow.sharing.schedule import (
-    Lateness,
-    Measured,
-    ScheduledQuery,
-    Scheduler,
-    Task,
-    alone,
-    by_period,
-    hybrid,
-)
+from windrow.sharing import schedule as cycles
+from windrow.sharing.schedule import Measured, ScheduledQuery, Scheduler, Task
 from windrow.windows.domain import INFINITY, Element, Instant
 from windrow.windows.spec import Grid, OwnInterval, SlideGrid, WindowSpec
 
@@ -143,7 +135,7 @@ class _Schedule:
         """Go on with what is known of a query."""
         update = self.update
         counts = memory.refreshes, memory.due, memory.late
-        late = Lateness(*counts, memory.total // update, memory.greatest // update)
+        late = cycles.Lateness(*counts, memory.total // update, memory.greatest // update)
         self.scheduler.remember(query, memory.since // update, late)
         self.seen[query] = memory.elapsed // update - self.scheduler.now
 
@@ -253,7 +245,7 @@ class Refreshes:
             known = None
         if known is None:
             renewed = max(1, 2 * measured.count)
-            known = _Schedule(Scheduler((), alone), group.update, group.queries, group.fixed, renewed)
+            known = _Schedule(Scheduler((), cycles.alone), group.update, group.queries, group.fixed, renewed)
             known.arrange(_tasks(group, measured))
         elif known.queries != group.queries or known.fixed != group.fixed or measured.count >= known.renewed:
             self._forget(known, [query for query in known.queries if query not in group.queries])
@@ -309,7 +301,7 @@ def _urgency(task: Task, scheduler: Scheduler) -> tuple[Any, ...]:
 
 def _tasks(group: RefreshGroup, measured: Measured) -> list[Task]:
     """Which queries are best refreshed together, and how often."""
-    return hybrid(
+    return cycles.hybrid(
         {group.name: list(group.queries.values())},
         measured.costs,
         fixed={group.name: group.fixed},
@@ -357,7 +349,7 @@ def group_of(
         {record.id: _query(record, asker.cut, update) for record, asker in monitoring},
         {record.id for record, asker in monitoring if asker.is_due(clock)},
         {record.id: (asker.slide, asker.origin % asker.slide) for record, asker in monitoring},
-        tuple(by_period({shared_state.name: list(certain.values())})),
+        tuple(cycles.by_period({shared_state.name: list(certain.values())})),
         tuple(certain[record.id] for record, asker in exact if asker.is_due(clock)),
     )
 

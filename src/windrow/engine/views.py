@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar
 from windrow.algebra.canonical import canonical_text
 from windrow.algebra.explain.operators import Spelling
 from windrow.algebra.explain.warnings import Warned, stream_warnings
-from windrow.engine.declarations import checked
+from windrow.engine import declarations, explain, tables
 from windrow.engine.display import facts_html, plot, table_html, watch
-from windrow.engine.explain import described, what_it_saves
 from windrow.engine.gaps import gap_table, with_gaps
-from windrow.engine.output.outbox import published, published_schema, rows_schema
+from windrow.engine.output.outbox import published_schema
 from windrow.engine.sharing.arrangement import with_sharing
-from windrow.engine.tables import BEGINNING, TableRecord
 from windrow.errors import QueryError, WindrowError, nearest
-from windrow.kernels.columnar.columns import frame_of
+from windrow.kernels.columnar.columns import frame_of, published, rows_schema
 from windrow.kernels.panes.subtract_on_evict import CELLS, DISTINCT, Differences, is_buffered
 from windrow.kernels.shared.value_counts import seen_of
 from windrow.optimizer.costs import total_cost
@@ -397,7 +395,7 @@ class Query:
         """Why no window of it is ever left out; None if some may be."""
         return self._engine.shedding.why_not(self._record)
 
-    @checked
+    @declarations.checked
     def results(self, *, gaps: bool = False, fill: str | None = None) -> pa.Table:
         """What the query has emitted since this process runs.
 
@@ -431,7 +429,7 @@ class Query:
         assert isinstance(frame, pl.DataFrame)
         return frame
 
-    @checked
+    @declarations.checked
     def plot(
         self, y: str | Sequence[str] | None = None, by: str | Sequence[str] | None = None, ax: Any = None
     ) -> Any:
@@ -441,7 +439,7 @@ class Query:
         """
         return plot(self.results(), self.name, _several(y), _several(by), ax)
 
-    @checked
+    @declarations.checked
     def watch(self, seconds: float | None = None, rows: int = 10) -> None:
         """Its newest answers in a notebook, live, until the run ends, the time is over, or one interrupts."""
 
@@ -464,7 +462,7 @@ class Query:
         by = f" by {chosen}" if chosen not in ("", RULES_ALONE) else ""
         return ("panes" if physical.is_paned else "rows") + by
 
-    @checked
+    @declarations.checked
     def explain(self, analyze: bool = False) -> Explanation:
         """How it runs; with `analyze` also what its state is after the last commit."""
         self._engine.note_sharing()
@@ -475,8 +473,11 @@ class Query:
         seen = observed(*known, shared_state, counted_values) if analyze else ()
         if analyze:
             costs, agreed = self._engine.costs, self._engine.shedding.agreed(self._record)
-            seen += (*costs.lines(self._record.id), *what_it_saves(agreed, costs.seconds(self._record.id)))
-        found = described(
+            seen += (
+                *costs.lines(self._record.id),
+                *explain.what_it_saves(agreed, costs.seconds(self._record.id)),
+            )
+        found = explain.described(
             self._record.running, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
         )
         leader, refreshes = self._engine.leader_of(self._record), self._engine.refreshes
@@ -528,7 +529,7 @@ class TableView:
         return self._record.rows
 
     @property
-    def _record(self) -> TableRecord:
+    def _record(self) -> tables.TableRecord:
         return _still(self._engine.tables.get(self.name), "table", self.name)
 
     @property
@@ -545,7 +546,7 @@ class TableView:
     def changed(self) -> int | None:
         """The instant of its last change; None if it was never changed since it was first filled."""
         last = self._record.last
-        return None if last == BEGINNING else last
+        return None if last == tables.BEGINNING else last
 
     def rows(self) -> pa.Table:
         """What it holds, all changes included that are known by now."""

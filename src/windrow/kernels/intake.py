@@ -18,20 +18,9 @@ import polars as pl
 from windrow.algebra.catalog import Late, Stream
 from windrow.algebra.values import canonical
 from windrow.errors import DataError
-from windrow.kernels.columnar.columns import looked_up, plain
-from windrow.kernels.columnar.decimals import unscaled
-from windrow.kernels.columnar.expressions import compile_expression, holds
-from windrow.windows.domain import (
-    ARRIVAL_TS,
-    FARTHEST,
-    INFINITY,
-    ROW_NUM,
-    Domain,
-    Instant,
-    Ints,
-    check_instant,
-    too_far,
-)
+from windrow.kernels.columnar import columns, decimals, expressions
+from windrow.windows import domain as attributes
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Instant
 from windrow.windows.progress import Batch, Policy, Progress, SlackRows
 
 _LIMIT = 1 << 62
@@ -63,7 +52,7 @@ def ticks_of(values: pl.Series, domain: Domain) -> pl.Series:
             known = (np.abs(near) <= domain.reach) & (near * n / d == x)
         ticks = np.where(known, near, 0).astype(np.int64)
     else:
-        whole = unscaled(values.fill_null(0)).astype(object) * d
+        whole = decimals.unscaled(values.fill_null(0)).astype(object) * d
         step = n * 10**domain.scale
         known = np.array([u % step == 0 and abs(u // step) <= domain.reach for u in whole], dtype=bool)
         known &= values.is_not_null().to_numpy()
@@ -136,8 +125,8 @@ class Intake:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         rule = stream.progress
-        self.mark = compile_expression(rule.mark) if rule.mark is not None else None
-        self.when = compile_expression(rule.when) if rule.when is not None else None
+        self.mark = expressions.compile_expression(rule.mark) if rule.mark is not None else None
+        self.when = expressions.compile_expression(rule.when) if rule.when is not None else None
 
     def start(self) -> Known:
         """Before the first batch."""
@@ -163,7 +152,11 @@ class Intake:
                 code="sealed",
                 hint="push before finish()",
             )
-        only = holds(self.when, batch) if self.when else pl.Series([False]).new_from_index(0, batch.height)
+        only = (
+            expressions.holds(self.when, batch)
+            if self.when
+            else pl.Series([False]).new_from_index(0, batch.height)
+        )
         moments = self._moments(known, batch, only, now)
         self._refuse_null(moments.filter(~only), batch.filter(~only))
         check_instants(moments.filter(~only), f"`{self.stream.wattr}` of stream `{self.stream.name}`")
@@ -204,8 +197,8 @@ class Intake:
 
     def promise(self, known: Known, progress: Instant, where: Mapping[str, Any] | None, now: int) -> Known:
         """A promise from outside: no more rows (with this value in this column) below `progress`."""
-        if progress != FARTHEST + 1:  # no more rows at all
-            check_instant(progress, f"punctuation of stream `{self.stream.name}`")
+        if progress != attributes.FARTHEST + 1:  # no more rows at all
+            attributes.check_instant(progress, f"punctuation of stream `{self.stream.name}`")
         if where is None:
             return replace(known, progress=known.progress.with_progress(progress))
         if len(where) != 1 or known.per not in (None, *where):
@@ -249,7 +242,7 @@ class Intake:
 
     def _late(self, known: Known, batch: pl.DataFrame, moments: pl.Series) -> pl.Series:
         """Whether each row comes too late, by what its source had promised before the batch."""
-        progress: Ints | int = _finite(known.progress.progress)
+        progress: attributes.Ints | int = _finite(known.progress.progress)
         if known.per is not None and known.progress.sources:
             source = batch[known.per]
             promised = pl.DataFrame(
@@ -258,7 +251,7 @@ class Intake:
                     "p": [_finite(known.progress.progress_of(each)) for each in known.progress.sources],
                 }
             )
-            found = looked_up(pl.DataFrame({"source": source}), promised, "p")
+            found = columns.looked_up(pl.DataFrame({"source": source}), promised, "p")
             progress = found.fill_null(progress).to_numpy()
         return pl.Series(moments.fill_null(_LIMIT).to_numpy() < progress)
 
@@ -295,7 +288,7 @@ class Intake:
         values = values.filter(~only & ~late if by_rows else ~only)
         shown = values.group_by("source").agg(pl.col("t").top_k(by_rows or 1)).explode("t")
         marked = self._marked(batch, per)
-        sources = [plain(each) for each in shown["source"].to_list() + marked["source"].to_list()]
+        sources = [columns.plain(each) for each in shown["source"].to_list() + marked["source"].to_list()]
         return Batch(
             wattr=shown["t"].to_list() + [None] * marked.height,
             sources=sources if per else None,
@@ -324,9 +317,9 @@ def off_grid(stream: Stream, value: Any) -> DataError:
 
 def check_instants(instants: pl.Series, whose: str) -> None:
     """Refuse instants that windows cannot be told about (`windrow.windows.domain.FARTHEST`)."""
-    outside = (instants > FARTHEST) | (instants < -FARTHEST)
+    outside = (instants > attributes.FARTHEST) | (instants < -attributes.FARTHEST)
     if outside.any():
-        raise too_far(int(instants.filter(outside)[0]), whose)
+        raise attributes.too_far(int(instants.filter(outside)[0]), whose)
 
 
 def _joined(batches: Sequence[Batch]) -> Batch:

@@ -17,9 +17,8 @@ import pyarrow as pa
 from windrow.algebra.catalog import Stream
 from windrow.algebra.types import DataType, Kind
 from windrow.algebra.values import canonical_row
-from windrow.engine.output.outbox import published, rows_schema
 from windrow.errors import DataError, nearest
-from windrow.kernels.columnar.columns import frame_of
+from windrow.kernels.columnar.columns import frame_of, published, rows_schema
 from windrow.sinks.files import csv_header, csv_lines
 from windrow.sinks.json_rows import json_line, json_rows
 

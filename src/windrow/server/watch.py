@@ -19,7 +19,7 @@ from windrow.algebra.explain.operators import Spelling, call_text, operator_text
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, Except, Exists, Filter, Join, Limit, Project, TableJoin
 from windrow.algebra.plan import Emit, Window
-from windrow.engine import explain_plan
+from windrow.engine.explain import explain_plan
 from windrow.engine.statistics import EpochTimes
 from windrow.engine.views import Query, StreamView
 from windrow.errors import QueryError, WindrowError

@@ -300,9 +300,9 @@ class Planner:
         """Who shares what now."""
         uses = self._uses()
         held = {name: _chosen(each, uses[name]) for name, each in self._held.items()}
-        groups, rules = groups_of(self._questions, self._recipes, held)
+        groups, fired = groups_of(self._questions, self._recipes, held)
         shares = {
-            name: QueryShare(name, self._recipes[name], self._rules(name, held, rules))
+            name: QueryShare(name, self._recipes[name], self._rules(name, held, fired))
             for name in self._questions
         }
         shares |= {name: QueryShare(name, reason=reason) for name, reason in self._reasons.items()}
@@ -357,13 +357,13 @@ class Planner:
         found: dict[str, list[str]] = {}
         for need, relevant in self._recipes[query].items():
             for name in relevant.all:
-                rules = found.setdefault(name, [])
+                fired = found.setdefault(name, [])
                 single = "SS3" if held[name].kind.is_join else "SS1"
-                rules.append(single if len(relevant.all) == 1 else "SS4")
-                rules += ["SS2"] if need in question.averages else []
+                fired.append(single if len(relevant.all) == 1 else "SS4")
+                fired += ["SS2"] if need in question.averages else []
         return {
-            name: tuple(sorted({*rules, *computed.get((query, name), ())}, key=_rank))
-            for name, rules in found.items()
+            name: tuple(sorted({*fired, *computed.get((query, name), ())}, key=_rank))
+            for name, fired in found.items()
         }
 
 

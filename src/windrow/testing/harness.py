@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from windrow.algebra.plan import Emit, Plan, Scan, TableScan
 from windrow.algebra.values import Change, instant
-from windrow.engine import Declared, declared
+from windrow.engine.explain import Declared, declared
 from windrow.errors import DataError, QueryError, nearest
 from windrow.kernels.executor import GeneralExecutor, KernelExecutor
 from windrow.language.compile import compile_query

@@ -21,12 +21,11 @@ from windrow.algebra.plan import Emit, Scan, TableScan
 from windrow.algebra.types import STRING
 from windrow.algebra.values import Change, canonical_rows, instant, not_final
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
-from windrow.engine.output.outbox import published, rows_schema
 from windrow.engine.rescale import rescale
 from windrow.engine.tables import TableUpdate
 from windrow.errors import DataError, nearest
 from windrow.execution.local import HereJobs
-from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, rows_of
+from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, published, rows_of, rows_schema
 from windrow.kernels.intake import Intake
 from windrow.language.catalog import StandingQuery
 from windrow.physical.units import SlidingUnit

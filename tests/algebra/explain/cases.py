@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.language.compile import compile_query
 
 STREAMS = {

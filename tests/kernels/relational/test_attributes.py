@@ -16,7 +16,7 @@ from tests.kernels.relational.test_random_plans import some
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.plan import Emit
 from windrow.algebra.types import BIGINT
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.errors import QueryError
 from windrow.kernels.executor import GeneralExecutor
 from windrow.testing import Harness

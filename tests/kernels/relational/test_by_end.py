@@ -13,7 +13,7 @@ from tests.kernels.relational.test_random_plans import reload_state, some
 
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.aggregates.measures import Argument, Measures
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.aggregate.by_expiry import ByEnd, Lifts

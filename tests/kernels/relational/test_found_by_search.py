@@ -13,7 +13,7 @@ from tests.kernels.relational.scripts import assert_agree
 from tests.spark.test_relational import assert_executor_agrees
 
 from windrow.algebra.values import Change
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.expiry_layouts import Evaluation, Options, Strategy
 from windrow.language.compile import compile_query

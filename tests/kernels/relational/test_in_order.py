@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.kernels.agreement import assert_same, run
 
 from benchmarks.studies.steps import Batch, Standing
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.aggregates.partials import FloatMoments, FloatTotal
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.aggregate.group_by import order_of, spans

@@ -9,7 +9,7 @@ from tests.support.sample_rows import run_on_samples, sample
 
 from windrow.algebra.plan import Emit, StreamUnion
 from windrow.algebra.values import Change
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.expiry_layouts import Options, Strategy
 from windrow.language.compile import compile_query

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernels.agreement import assert_same, run
 
-from windrow.engine import declared
+from windrow.engine.explain import declared
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.aggregate.group_by import CLOSE, FAR, steadied
 from windrow.language.compile import compile_query

@@ -155,7 +155,7 @@ def repetition(emit: Emit) -> int | None:
     """Every so many ticks an answer is told that no new row has changed; None where rows leave with time, or
     only changes are told.
 
-    >>> from windrow.engine import declared
+    >>> from windrow.engine.explain import declared
     >>> from windrow.language.compile import compile_query
     >>> catalog = declared({"s": "k BIGINT, n BIGINT"}, {})
     >>> texts = ("COUNT(*) FROM s [LANDMARK SLIDE 5]", "ISTREAM(COUNT(*)) FROM s [LANDMARK SLIDE 5]")

@@ -2,7 +2,7 @@
 
 A query is looked at as it is written; a stream as it was seen while it runs.
 
->>> from windrow.engine import declared
+>>> from windrow.engine.explain import declared
 >>> from windrow.language.compile import compile_query
 >>> catalog = declared({"s": ("k BIGINT, ts TIMESTAMP", "WATTR ts ORDERED")}, {})
 >>> for found in query_warnings(compile_query("SELECT k, COUNT(*) FROM s GROUP BY k", catalog)):

@@ -31,12 +31,11 @@ from windrow.engine.adhoc import access_paths, from_synopses
 from windrow.engine.adhoc.from_synopses import FromSynopses, relation
 from windrow.engine.adhoc.snapshot import END, Needs, members, needs_of, snapshot_of
 from windrow.engine.archives import Archiving, Kept
-from windrow.engine.output.outbox import published, rows_schema
 from windrow.engine.records import StreamRecord
 from windrow.engine.tables import read_changes
 from windrow.errors import QueryError, StateError
 from windrow.execution.kept_rows import empty_rows
-from windrow.kernels.columnar.columns import frame_from_arrow
+from windrow.kernels.columnar.columns import frame_from_arrow, published, rows_schema
 from windrow.kernels.relational.signed_rows import N, consolidated
 from windrow.kernels.relational.tables import AT
 from windrow.language.binder.once import LATEST, WINDOW, Once, answers_of

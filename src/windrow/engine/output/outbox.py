@@ -25,15 +25,7 @@ import pyarrow as pa
 from windrow.algebra.catalog import instant_type
 from windrow.algebra.expressions import Schema
 from windrow.algebra.plan import Emit
-from windrow.kernels.columnar.columns import (
-    INSTANT,
-    RESOLUTION,
-    arrow_type,
-    published,
-    row_order,
-    rows_schema,
-    to_frame,
-)
+from windrow.kernels.columnar import columns
 from windrow.kernels.shared.shared_state import Follower
 from windrow.sinks import Delivery
 from windrow.state.chunk import Key, OpenChunk, open_chunk
@@ -63,16 +55,13 @@ def published_schema(emit: Emit) -> pa.Schema:
 
 def instants(domain: Domain) -> pa.Field:
     """The column of instants. Where a tick is no value, it says what one is, which `published` reads."""
-    kind = arrow_type(instant_type(domain))
-    return pa.field("at", kind, metadata=domain.step and {RESOLUTION: str(domain.step)})
+    kind = columns.arrow_type(instant_type(domain))
+    return pa.field("at", kind, metadata=domain.step and {columns.RESOLUTION: str(domain.step)})
 
 
 def _fields(schema: Schema, *taken: str) -> list[pa.Field]:
     """A column that is called like one of ours gets an underscore."""
-    return [pa.field(f.name + "_" * (f.name in taken), arrow_type(f.type)) for f in schema]
-
-
-__all__ = ["INSTANT", "arrow_type", "published", "published_schema", "rows_schema"]
+    return [pa.field(f.name + "_" * (f.name in taken), columns.arrow_type(f.type)) for f in schema]
 
 
 # ------------------------------------------------------------ outbox
@@ -93,11 +82,13 @@ def in_order(parts: list[pa.Table]) -> Iterator[pl.DataFrame]:
     """
     total = sum(part.num_rows for part in parts)
     if total <= SORTED_AT_ONCE:
-        yield from sorted_rows([to_frame(part) for part in parts]).iter_slices(PIECE)
+        yield from sorted_rows([columns.to_frame(part) for part in parts]).iter_slices(PIECE)
         return
-    instants = sorted({at for part in parts for at in to_frame(part.select([0])).to_series().unique()})
+    instants = sorted(
+        {at for part in parts for at in columns.to_frame(part.select([0])).to_series().unique()}
+    )
     for at in instants:
-        chosen = [to_frame(part).filter(pl.nth(0) == at) for part in parts]
+        chosen = [columns.to_frame(part).filter(pl.nth(0) == at) for part in parts]
         yield from sorted_rows([part for part in chosen if part.height]).iter_slices(PIECE)
 
 
@@ -176,7 +167,7 @@ def _key(column: pl.Series) -> pl.Series:
     """A column that sorts as the order says: NaN after everything, arrays by their contents."""
     if column.dtype.is_nested():
         return column.map_elements(repr, pl.String, skip_nulls=True)
-    return row_order(column)
+    return columns.row_order(column)
 
 
 class Packed:
@@ -189,11 +180,11 @@ class Packed:
             mine = [part for part in chunk.slices if part.section == pack]
             codes = [numbers.setdefault(part.key, len(numbers)) for part in mine]
             who = np.repeat(np.array(codes, dtype=np.int64), [part.rows for part in mine])
-            frames.append(to_frame(chunk.pack(pack)).insert_column(0, pl.Series("#who", who)))
+            frames.append(columns.to_frame(chunk.pack(pack)).insert_column(0, pl.Series("#who", who)))
         rows = sorted_rows(frames)
         whose = rows.to_series(0).to_numpy()
         self._places = {key: np.searchsorted(whose, [n, n + 1]).tolist() for key, n in numbers.items()}
-        self._table = published(rows.drop("#who").to_arrow(), schema)
+        self._table = columns.published(rows.drop("#who").to_arrow(), schema)
 
     @property
     def rows(self) -> int:
@@ -335,7 +326,7 @@ class Outgoing:
                 yield packed
                 return
             parts = [place.chosen(self._section(entry, place.section)) for entry, place in pairs]
-            made = (published(frame.to_arrow(), schema) for frame in in_order(parts))
+            made = (columns.published(frame.to_arrow(), schema) for frame in in_order(parts))
             if shared and sum(part.num_rows for part in parts) <= MOST_KEPT:
                 self._kept = {**({} if self._size() > MOST_KEPT else self._kept), key: list(made)}
                 yield from self._kept[key]

@@ -21,15 +21,11 @@ from windrow.engine.records import StreamRecord
 from windrow.errors import QueryError, StateError
 from windrow.execution.bundle import Bundle
 from windrow.execution.shared import Seed
-from windrow.kernels.aggregates.measures import GROUPS
-from windrow.kernels.aggregates.partials import UserState
-from windrow.kernels.aggregates.value_tables import Cells, OrderedRows
+from windrow.kernels.aggregates import measures, partials, value_tables
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.shared.shared_state import Entry, PaneGrid, SharedState, WindowRequest
 from windrow.kernels.shared.value_counts import ValueCounter
-from windrow.physical.identity import changed
-from windrow.physical.planner import SHARED
-from windrow.physical.units import SlidingUnit
+from windrow.physical import identity, planner, units
 from windrow.sharing.planner import Planner, recipe, relevant_of
 from windrow.sharing.predicates import Predicate, Relevant, predicate_of, read, written
 from windrow.sharing.questions import Datum, Need, QueryNeeds, question_of
@@ -232,7 +228,7 @@ class Common:
             raise _lost(bundle.name) from error
         for label in labels_of(shares):
             if identity_of(self.planner.held[label]) != self.kept[label].identity:
-                raise changed(
+                raise identity.changed(
                     _query(bundle.name), f"the intervals of {label}, which it shares, hold something else now"
                 )
         if not self._is_combined(question):
@@ -328,12 +324,12 @@ class Common:
 
     def _take(self, bundle: Bundle, question: QueryNeeds, shares: tuple[str, ...], shared_state: str) -> None:
         unit = bundle.unit
-        assert isinstance(unit, SlidingUnit)
+        assert isinstance(unit, units.SlidingUnit)
         label = dict(zip(question.needs, shares, strict=True))
         level = unit.program.bottom
-        partials = level.answers.measures.layouts[GROUPS].partials[1:]
+        partials = level.answers.measures.layouts[measures.GROUPS].partials[1:]
         parts = tuple(tuple(label[need] for need in question.measured[each.label]) for each in partials)
-        cells = [name for name in level.answers.measures.layouts if name != GROUPS]
+        cells = [name for name in level.answers.measures.layouts if name != measures.GROUPS]
         value_counters = tuple((name, label[question.measured[name][0]]) for name in cells)
         form = self._forms.setdefault(_form(level.query), len(self._plans))
         if form == len(self._plans):
@@ -467,7 +463,7 @@ def identity_of(held: Held) -> str:
     datum, family = held.family.datum, held.family
     assert isinstance(datum, Datum)
     rows, cut = held.predicate.expression, [held.grid.width, held.grid.phase]
-    return digest_of([SHARED, datum.form, rows, family.keys, cut])
+    return digest_of([planner.SHARED, datum.form, rows, family.keys, cut])
 
 
 def labels_of(recipes: Iterable[str]) -> dict[str, None]:
@@ -518,7 +514,7 @@ def _is_value_counter(held: Held) -> bool:
 def _value_counter(held: Held, length: int, ranges: Iterable[int]) -> ValueCounter:
     datum, grid = held.family.datum, held.grid
     assert isinstance(datum, Datum)
-    assert isinstance(datum.shape, Cells)
+    assert isinstance(datum.shape, value_tables.Cells)
     what = held.name, datum.shape, datum.args, held.predicate.expression
     spans = tuple(sorted(each // grid.width for each in ranges))
     return ValueCounter(grid.width, grid.phase, length, (), *what, spans)
@@ -533,14 +529,14 @@ def _form(query: SlidingQuery) -> Any:
 
 def _why_alone(bundle: Bundle, question: QueryNeeds) -> str | None:
     unit = bundle.unit
-    if not isinstance(unit, SlidingUnit) or unit.stages > 1:
+    if not isinstance(unit, units.SlidingUnit) or unit.stages > 1:
         return "it is not one aggregate over one stream"
     if unit.program.by_group:
         return "its groups may become final one by one"
     if any(key.type.fields for key in question.keys):
         return "it groups by arrays or structs"
     for need in question.needs:
-        if isinstance(need.datum.shape, OrderedRows | UserState):
+        if isinstance(need.datum.shape, value_tables.OrderedRows | partials.UserState):
             return f"the {need.datum.text} is no state of constant size"
     return None
 
@@ -563,7 +559,7 @@ def _key_of(shared_state: str) -> str:
 
 
 def _lost(query: str) -> StateError:
-    return changed(_query(query), "it shares intervals that are cut in another way now")
+    return identity.changed(_query(query), "it shares intervals that are cut in another way now")
 
 
 def _query(name: str) -> str:

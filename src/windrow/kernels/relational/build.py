@@ -20,22 +20,12 @@ from windrow.kernels.relational import emission, negation, ranks, signed_rows, t
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational.aggregate import by_expiry, group_by, row_panes, totals
 from windrow.kernels.relational.distinct import distinct
-from windrow.kernels.relational.internal.build import OutlivingBuilder
-from windrow.kernels.relational.internal.operators import Births, Staying
-from windrow.kernels.relational.join.multiway import Catalogued, Joined
-from windrow.kernels.relational.join.partners import lapses, telling
+from windrow.kernels.relational.internal import build as outliving
+from windrow.kernels.relational.internal import operators as internal
+from windrow.kernels.relational.join import multiway, partners
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
-from windrow.kernels.relational.windows.extents import Extents, ReportedRows, ReportedSessions, Sessions
-from windrow.kernels.relational.windows.leaf import (
-    Identified,
-    Intervals,
-    Leaf,
-    NegativeRows,
-    NestedRows,
-    NumberedRows,
-    Scanned,
-    tell_apart,
-)
+from windrow.kernels.relational.windows import extents
+from windrow.kernels.relational.windows import leaf as windowed
 from windrow.kernels.relational.windows.rows import POSITION, ByTuple, Numbering, RowsNumbering
 from windrow.windows import ranges, rows, session, slide_by_tuple
 from windrow.windows.patterns import Pattern
@@ -79,7 +69,7 @@ class Builder:
         self.choice = choice
         self.restores = emit.word.restores and not as_relation
         #: the operators that tell of ends themselves
-        self.telling = telling(emit, choice.options)
+        self.telling = partners.telling(emit, choice.options)
         self.reported = reports_alone(emit) and not as_relation
         self.lag = lag_of(emit)
         self.nested = nested
@@ -158,16 +148,16 @@ class Builder:
         if isinstance(plan, ops.Aggregate):
             if not outlasting:
                 return self._outliving()
-            births = Births.EXTENTS if emit.is_periodic else Births.VALUES
-            return Staying(emit, self.of(emit.input), births, False, self.choice.buckets)
+            births = internal.Births.EXTENTS if emit.is_periodic else internal.Births.VALUES
+            return internal.Staying(emit, self.of(emit.input), births, False, self.choice.buckets)
         matched = any(isinstance(node, ops.Exists) for node in nodes)
         if not outlasting and (matched or any(_external_str(leaf) for leaf in emit.leaves)):
             return self._outliving()
         known = self.choice.strategy is not layouts.Strategy.NT and all(
             isinstance(leaf.spec, OwnInterval) for leaf in emit.leaves
         )
-        births = Births.FIRST if matched else Births.RESULTS
-        return Staying(emit, self.of(emit.input), births, known, self.choice.buckets)
+        births = internal.Births.FIRST if matched else internal.Births.RESULTS
+        return internal.Staying(emit, self.of(emit.input), births, known, self.choice.buckets)
 
     def _outliving(self) -> Operator:
         def pieces(plan: Plan) -> Operator:
@@ -176,7 +166,7 @@ class Builder:
             self.identifies = True
             return built
 
-        builder = OutlivingBuilder(self.emit, self.choice, self.lag, pieces)
+        builder = outliving.OutlivingBuilder(self.emit, self.choice, self.lag, pieces)
         root = builder.root()
         self.built |= builder.built
         return root
@@ -207,15 +197,15 @@ class Builder:
         below = self._stream(window.input, window, ordered)
         leaves_unforeseen = self.numbers and not isinstance(spec, OwnInterval)
         if self.identifies or leaves_unforeseen:
-            below = NumberedRows(below)
+            below = windowed.NumberedRows(below)
         if isinstance(spec, rows.RowsWindow):
-            kind: type[Leaf] = ReportedRows if self.reported else RowsNumbering
+            kind: type[windowed.Leaf] = extents.ReportedRows if self.reported else RowsNumbering
         elif isinstance(spec, slide_by_tuple.SlideByTupleWindow):
             kind = ByTuple
         elif isinstance(spec, session.SessionWindow):
-            kind = ReportedSessions if self.reported else Sessions
+            kind = extents.ReportedSessions if self.reported else extents.Sessions
         else:
-            kind = Intervals
+            kind = windowed.Intervals
         window_operator = kind(window, below, 0 if self.restores else self.lag)
         window_operator.late_lag = self.lag
         if self.placing:
@@ -224,14 +214,14 @@ class Builder:
         leaf: Operator = window_operator
         self.choice.label(leaf, plan.label)
         if leaves_unforeseen:
-            tell_apart(window_operator, len(self.leaves))
+            windowed.tell_apart(window_operator, len(self.leaves))
         if self.identifies:
-            leaf = Identified(window_operator, len(self.leaves), external=not plan.spec.internal)
+            leaf = windowed.Identified(window_operator, len(self.leaves), external=not plan.spec.internal)
             self.choice.label(leaf, plan.label)
         # restored results are told apart by when they end, so their windows say so from the start
         told = self.choice.strategy is layouts.Strategy.NT and not self.restores
         if told and plan.label.pattern in (Pattern.WKS, Pattern.WK):
-            leaf = NegativeRows(leaf)
+            leaf = windowed.NegativeRows(leaf)
         return leaf
 
     def _moving(self, plan: Window) -> Window:
@@ -318,10 +308,10 @@ class Builder:
         below = [self.of(part) for part in plan.inputs]
         self.ahead = self.numbers = False
         if catalogued:
-            return Catalogued(below, plan.predicate, names, self.choice)
+            return multiway.Catalogued(below, plan.predicate, names, self.choice)
         tells = self._tells(plan) and not ahead
         how = {"ahead": ahead, "tells": tells, "by_source": self.by_source}
-        joined = Joined(below, plan.predicate, names, self.choice, **how)
+        joined = multiway.Joined(below, plan.predicate, names, self.choice, **how)
         if not ahead:
             return joined
         self.choice.label(joined, plan.label)
@@ -371,7 +361,7 @@ class Builder:
         self.choice.label(table, plan.table.label)
         self.sources_built[id(plan.table)] = table
         names = [plan.input.schema.names, plan.table.schema.names]
-        return Joined([below, table], plan.predicate, names, self.choice)
+        return multiway.Joined([below, table], plan.predicate, names, self.choice)
 
     def _reach(self, plan: Plan) -> int | None:
         """How much older than the clock a row can be when it comes; None if there is no limit."""
@@ -400,7 +390,7 @@ class Builder:
             right,
             self.choice,
             uniting=self.restores,
-            lapses=lapses(self.choice.options) and not self.by_source,
+            lapses=partners.lapses(self.choice.options) and not self.by_source,
             tells=self._tells(plan) and self.choice.options.tables is not layouts.Tables.LOOPS,
         )
 
@@ -427,10 +417,10 @@ class Builder:
             return below
         spec = plan.leaves[0].spec
         self.needs_last_end |= not isinstance(spec, ranges.RangeWindow) and plan.leaves != self.emit.leaves
-        extents = Extents(below, spec, self.reported)
+        found = extents.Extents(below, spec, self.reported)
         if not self.choice.known(below):
-            self.choice.mixed.add(id(extents))
-        return extents
+            self.choice.mixed.add(id(found))
+        return found
 
     # Streams below a window.
 
@@ -442,14 +432,14 @@ class Builder:
     def _streamed(self, plan: Plan, window: Window, ordered: bool) -> Operator:
         match plan:
             case Scan():
-                return Scanned(plan, window, ordered, self.sources.get(plan.stream.name, ()))
+                return windowed.Scanned(plan, window, ordered, self.sources.get(plan.stream.name, ()))
             case Subquery(query=inner):
                 builder = Builder(inner, layouts.Choice(self.choice.options), nested=True)
                 inside = builder.root()
                 self.built |= {**builder.built, id(inner): inside}
                 self.sources_built |= builder.sources_built
                 before = int(inner.is_periodic and bool(lag_of(inner)))
-                return NestedRows(plan, inside, before, ordered)
+                return windowed.NestedRows(plan, inside, before, ordered)
             case ops.Filter():
                 return Filtered(plan, self._stream(plan.input, window, ordered))
             case ops.Project():

@@ -33,9 +33,7 @@ from functools import singledispatch, singledispatchmethod
 from typing import Any
 
 from windrow.algebra.plan import Plan
-from windrow.kernels.panes.live_panes import LivePanes, RunningTotals
-from windrow.kernels.panes.subtract_on_evict import Differences
-from windrow.kernels.panes.two_stacks import TwoStacks
+from windrow.kernels.panes import live_panes, subtract_on_evict, two_stacks
 from windrow.kernels.relational.aggregate import by_expiry, group_by, row_panes, totals
 from windrow.kernels.relational.distinct import CountingDelta, DeltaStar, Presence
 from windrow.kernels.relational.emission import ByCount, Changes, HeldRows, Reports, Restored, Snapshots
@@ -43,8 +41,7 @@ from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, Ex
 from windrow.kernels.relational.internal import operators as internal
 from windrow.kernels.relational.internal.build import Outliving
 from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns
-from windrow.kernels.relational.join.multiway import Catalogued, Joined
-from windrow.kernels.relational.join.partners import ENDS_TOLD
+from windrow.kernels.relational.join import multiway, partners
 from windrow.kernels.relational.negation import Difference, Keys, Matched, Semijoin, _Asked
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
 from windrow.kernels.relational.program import RelationalProgram
@@ -72,8 +69,8 @@ OPERATORS: dict[type[Operator], str] = {
     leaf.Identified: "identified-rows.1",
     leaf.NegativeRows: "negative-rows.1",
     Extents: "extents.1",
-    Joined: "join.1",
-    Catalogued: "join-catalogues.1",
+    multiway.Joined: "join.1",
+    multiway.Catalogued: "join-catalogues.1",
     HeldRows: "held-results.1",
     TablePieces: "table-rows.1",
     LookedUp: "table-lookup.1",
@@ -120,10 +117,10 @@ LAYOUTS: dict[type[ExpiryLayout], str] = {
     ExpiryList: "list.1",
 }
 KERNELS: dict[type, str] = {
-    RunningTotals: "running-totals.1",
-    TwoStacks: "two-stacks.1",
-    Differences: "running-counts.1",
-    LivePanes: "live-panes.1",
+    live_panes.RunningTotals: "running-totals.1",
+    two_stacks.TwoStacks: "two-stacks.1",
+    subtract_on_evict.Differences: "running-counts.1",
+    live_panes.LivePanes: "live-panes.1",
 }
 
 
@@ -197,7 +194,9 @@ def _tells(operator: Operator) -> bool:
     """Whether no row comes from an operator that ends later than it can be told."""
     if isinstance(operator, Stateless):
         return all(map(_tells, operator.inputs))
-    return isinstance(operator, Presence) or (isinstance(operator, Joined | Matched) and operator.tells)
+    return isinstance(operator, Presence) or (
+        isinstance(operator, multiway.Joined | Matched) and operator.tells
+    )
 
 
 def layout_text(layout: ExpiryLayout) -> str:
@@ -302,7 +301,9 @@ class OperatorReading:
 
     @of.register
     def _(self, operator: Presence) -> Implementation:
-        return Implementation("δ, told", f"each value with the end of its youngest copy, {ENDS_TOLD}")
+        return Implementation(
+            "δ, told", f"each value with the end of its youngest copy, {partners.ENDS_TOLD}"
+        )
 
     @of.register
     def _(self, operator: CountingDelta) -> Implementation:
@@ -340,10 +341,14 @@ class OperatorReading:
     @of.register
     def _(self, operator: row_panes.RowPanes) -> Implementation:
         panes = f"{operator.cut.per_window} panes per window"
-        if isinstance(operator.kernel, Differences):
+        if isinstance(operator.kernel, subtract_on_evict.Differences):
             how = "added to running counts as they close and subtracted as they leave"
         else:
-            how = "on two stacks" if isinstance(operator.kernel, TwoStacks) else "combined for each window"
+            how = (
+                "on two stacks"
+                if isinstance(operator.kernel, two_stacks.TwoStacks)
+                else "combined for each window"
+            )
         return Implementation("panes of rows", f"states of {panes}, {how}; no rows are kept")
 
     @of.register
@@ -353,7 +358,7 @@ class OperatorReading:
         return Implementation(found.name, f"{found.reason}; results are held until they begin")
 
     @of.register
-    def _(self, operator: Joined) -> Implementation:
+    def _(self, operator: multiway.Joined) -> Implementation:
         how = "hash tables per window" if operator.hashes else "nested loops"
         lazy = self.program.why_not_lazy is None
         order = " → ".join(self._aliases(operator)) + (" at first, then as seen" if operator.reorders else "")
@@ -363,16 +368,16 @@ class OperatorReading:
             f"inputs in {where}, {operator.expiry.text}; {self._results(operator)}",
         )
 
-    def _aliases(self, operator: Joined) -> list[str]:
+    def _aliases(self, operator: multiway.Joined) -> list[str]:
         names = [part.leaves[0].origins[0].alias for part in self.node.children if part.leaves]
         names += ["table"] * (len(operator.inputs) - len(names))
         return names if len(set(names)) == len(names) else [f"{n}#{i}" for i, n in enumerate(names, 1)]
 
     def _results(self, operator: Operator) -> str:
-        if isinstance(operator, Catalogued):
+        if isinstance(operator, multiway.Catalogued):
             return "results in a catalogue per window, by the rows that leave"
-        if isinstance(operator, Joined) and operator.tells:
-            return f"results {self.node.label.pattern}, {ENDS_TOLD}"
+        if isinstance(operator, multiway.Joined) and operator.tells:
+            return f"results {self.node.label.pattern}, {partners.ENDS_TOLD}"
         kept = self.program.builder.choice.layout(operator)
         return f"results {self.node.label.pattern}, for {layout_text(kept)}"
 
@@ -385,7 +390,7 @@ class OperatorReading:
         kind = "hash" if operator.condition.equalities and not operator.kept.loops else "loop"
         what = f"{kind} match on distinct keys"
         if operator.tells:
-            return Implementation(what, f"results with {ENDS_TOLD}")
+            return Implementation(what, f"results with {partners.ENDS_TOLD}")
         if operator.negated:
             return Implementation(what, operator.retractions.text)
         return Implementation(what, f"inputs in {' and '.join(map(layout_text, operator.kept.layouts))}")
@@ -461,7 +466,7 @@ def _(operator: leaf.Identified) -> str:
 
 
 @kept_by.register
-def _(operator: Joined) -> str:
+def _(operator: multiway.Joined) -> str:
     return f"the rows of each input, {' and '.join(dict.fromkeys(map(_in, operator.layouts)))}"
 
 
@@ -525,7 +530,7 @@ for _kind, _state in {
     Presence: "each value with its youngest copy",
     row_panes.Binned: "a state per group and value that moves the window",
     row_panes.RowPanes: "a state per pane and group",
-    Catalogued: "the rows of each input, and results in a catalogue per window",
+    multiway.Catalogued: "the rows of each input, and results in a catalogue per window",
     HeldRows: "results until they begin",
     Difference: "the rows of both sides, counted by value",
     Limited: "all rows below",

@@ -43,19 +43,9 @@ from windrow.kernels.columnar.combiners import Combiner, Lanes, subtract, take
 from windrow.kernels.columnar.numbering import number_groups, with_groups
 from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import SlidingQuery
-from windrow.kernels.shared.shared_state import (
-    Moved,
-    PaneGrid,
-    SharedEpoch,
-    SharedState,
-    WindowRequest,
-    combined,
-    encoded,
-    lowest,
-    place_of,
-    terms_of,
-)
-from windrow.kernels.shared.value_counts import CountedValues, counted_in
+from windrow.kernels.shared import shared_state as shared
+from windrow.kernels.shared import value_counts
+from windrow.kernels.shared.shared_state import PaneGrid, SharedEpoch, WindowRequest, place_of, terms_of
 from windrow.kernels.state import PANE, Chunk, State
 from windrow.windows.domain import Ints
 
@@ -156,7 +146,9 @@ class PaneGridRows:
     panes: Ints
 
 
-def page_of(pane_grid: PaneGrid, frames: Sequence[pl.DataFrame], shared_state: SharedState) -> PaneGridRows:
+def page_of(
+    pane_grid: PaneGrid, frames: Sequence[pl.DataFrame], shared_state: shared.SharedState
+) -> PaneGridRows:
     """All rows of a pane grid; where there are none, one that counts nowhere, for the types."""
     some = [frame for frame in frames if frame.height]
     if not some:
@@ -213,7 +205,7 @@ class Book:
 
     def __init__(
         self,
-        shared_state: SharedState,
+        shared_state: shared.SharedState,
         pages: Sequence[PaneGridRows],
         recipes: Collection[str] = (),
         others: Sequence[pl.DataFrame] = (),
@@ -246,7 +238,7 @@ class Book:
         """States of several entries, that are to be combined."""
         names = [name for name, _ in terms_of(recipe)]
         entries = {entry.name: entry for page in self.pages for entry in page.pane_grid.entries}
-        found = encoded(entries[names[0]].shape, {name: tables[name] for name in names})
+        found = shared.encoded(entries[names[0]].shape, {name: tables[name] for name in names})
         self.decoders[recipe] = found.decoder
         for name, lanes in found.lanes.items():
             self.lanes[place_of(recipe, name)] = lanes
@@ -360,10 +352,10 @@ class Answering:
         pages: Sequence[PaneGridRows],
         faults: dict[str, Exception],
         windows: Mapping[str, Ints],
-        counted: CountedValues | None = None,
+        counted: value_counts.CountedValues | None = None,
     ) -> None:
         self.turn, self.faults, self.windows = turn, faults, windows
-        counted = CountedValues() if counted is None else counted
+        counted = value_counts.CountedValues() if counted is None else counted
         recipes = {each for asker in due for each in asker.entries}
         self.book = Book(turn.shared_state, pages, recipes, counted.tables)
         self.value_counters = counted.numbered(self.book.groups, list(turn.shared_state.key_types))
@@ -423,7 +415,7 @@ class Answering:
             begins = np.searchsorted(page.panes, stop - windows.lengths // pane_grid.width)
             stops = np.searchsorted(page.panes, stop)
             found.append((blocks[pane_grid.name].windows(place_of(entry, name), begins, stops), is_added))
-        return combined(self.book.shapes[name], found)
+        return shared.combined(self.book.shapes[name], found)
 
     def _answers(self, pieces: Sequence[WindowBlock]) -> Iterator[Pack]:
         """Rows of several queries of one form; where that fails, of each by itself, to see which it is."""
@@ -553,9 +545,9 @@ def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) 
     chunks: dict[str, tuple[Chunk, ...]] = {}
     tables: dict[str, list[pl.DataFrame]] = {}
     for pane_grid in turn.shared_state.pane_grids:
-        moved = Moved.of(pane_grid, keys, state, delta.get(pane_grid.name), turn.clock)
+        moved = shared.Moved.of(pane_grid, keys, state, delta.get(pane_grid.name), turn.clock)
         chunks |= moved.kept(turn.clock)
-        tables[pane_grid.name] = moved.frames(lowest(due, pane_grid, turn.clock)) if due else []
+        tables[pane_grid.name] = moved.frames(shared.lowest(due, pane_grid, turn.clock)) if due else []
     pages: list[PaneGridRows] = []
     windows: dict[str, Ints] = {}
     if any(frame.height for frames in tables.values() for frame in frames):
@@ -564,7 +556,7 @@ def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) 
             for pane_grid in turn.shared_state.pane_grids
         ]
         windows = windows_of(due, pages, turn.clock)
-    counted = counted_in(turn, state, delta, due, windows)
+    counted = value_counts.counted_in(turn, state, delta, due, windows)
     chunks |= counted.chunks
     after = State({name: some for name, some in chunks.items() if some}, counted.meta)
     found = Answered(after, iter(()))

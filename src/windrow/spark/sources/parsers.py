@@ -20,16 +20,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    MapType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-)
-from pyspark.sql.types import DataType as SparkType
+from pyspark.sql import types as T  # noqa: N812
 
 from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.types import DataType, Kind
@@ -126,9 +117,9 @@ def _json(
     The other element, and what the array is called, are such as no text can have in it. That element is the
     second one, and the array ends with it, only if the text is one whole value.
     """
-    fields = [StructField(names[field.name], reading_type(field.type)) for field in stream.schema]
-    elements = ArrayType(StructType([*fields, StructField(_END, BooleanType())]))
-    schema = StructType([StructField(_BEGIN, elements), StructField(_CORRUPT, StringType())])
+    fields = [T.StructField(names[field.name], reading_type(field.type)) for field in stream.schema]
+    elements = T.ArrayType(T.StructType([*fields, T.StructField(_END, T.BooleanType())]))
+    schema = T.StructType([T.StructField(_BEGIN, elements), T.StructField(_CORRUPT, T.StringType())])
     around = F.concat(F.lit(f'{{"{_BEGIN}":['), text, F.lit(f',{{"{_END}":true}}]}}'))
     parsed = F.from_json(around, schema, _options())
     read, raw = F.col(_PARSED).getField(_BEGIN), F.col(_TEXT)
@@ -146,8 +137,8 @@ def _json(
 def _csv(
     text: Column, stream: Stream | Table, names: Mapping[str, str], how: TextFormat
 ) -> tuple[Column, Column, list[Column]]:
-    fields = [StructField(f"c{n}", reading_type(field.type)) for n, field in enumerate(stream.schema)]
-    schema = StructType([*fields, StructField(_CORRUPT, StringType())])
+    fields = [T.StructField(f"c{n}", reading_type(field.type)) for n, field in enumerate(stream.schema)]
+    schema = T.StructType([*fields, T.StructField(_CORRUPT, T.StringType())])
     options = {**_options(), "delimiter": how.delimiter, "escape": '"'}
     row, raw = F.col(_PARSED), F.col(_TEXT)
     broken = [row.isNull() | row.getField(_CORRUPT).isNotNull(), raw.isNull() | ~F.is_valid_utf8(raw)]
@@ -177,16 +168,16 @@ def csv_options(*, header: bool, delimiter: str) -> dict[str, Any]:
     }
 
 
-def csv_schema(stream: Stream | Table, columns: Sequence[str] | None, where: str) -> StructType:
+def csv_schema(stream: Stream | Table, columns: Sequence[str] | None, where: str) -> T.StructType:
     """The columns to read a CSV file with: those in its header, or, without one, the declared ones."""
     declared = {field.name: reading_type(field.type) for field in stream.schema}
     if columns is None:
-        fields = [StructField(_as_bytes(name), kind) for name, kind in declared.items()]
+        fields = [T.StructField(_as_bytes(name), kind) for name, kind in declared.items()]
     else:
         names = match_names(stream, {_as_text(name, where): None for name in columns}, where)
-        given: dict[str, SparkType] = {theirs: declared[ours] for ours, theirs in names.items()}
-        fields = [StructField(name, given.get(_as_text(name, where), StringType())) for name in columns]
-    return StructType([*fields, StructField(_CORRUPT, StringType())])
+        given: dict[str, T.DataType] = {theirs: declared[ours] for ours, theirs in names.items()}
+        fields = [T.StructField(name, given.get(_as_text(name, where), T.StringType())) for name in columns]
+    return T.StructType([*fields, T.StructField(_CORRUPT, T.StringType())])
 
 
 def parse_csv(
@@ -202,7 +193,7 @@ def parse_csv(
     given = {_as_text(name, where): name for name in frame.columns if name != _CORRUPT}
     names = match_names(stream, given, where)
     read = [F.col(quoted(given[names[name]])) for name in stream.schema.names]
-    texts = [isinstance(reading_type(field.type), StringType) for field in stream.schema]
+    texts = [isinstance(reading_type(field.type), T.StringType) for field in stream.schema]
     raw = [
         F.encode(column, _BYTES).cast("string") if text else column
         for column, text in zip(read, texts, strict=True)
@@ -238,20 +229,20 @@ def _as_text(name: str, where: str) -> str:
 # Values.
 
 
-def reading_type(kind: DataType) -> SparkType:
+def reading_type(kind: DataType) -> T.DataType:
     """The type that values of a declared type are read with: times as text, since a parser would take any
     number; and the least integers as wider ones, since the JSON parser takes 200 for -56."""
     match kind.kind:
         case Kind.TIMESTAMP:
-            return StringType()
+            return T.StringType()
         case Kind.TINYINT:
-            return ShortType()
+            return T.ShortType()
         case Kind.ARRAY if kind.is_map:
-            return MapType(reading_type(kind.key), reading_type(kind.value))
+            return T.MapType(reading_type(kind.key), reading_type(kind.value))
         case Kind.ARRAY:
-            return ArrayType(reading_type(kind.element))
+            return T.ArrayType(reading_type(kind.element))
         case Kind.STRUCT:
-            return StructType([StructField(name, reading_type(inner)) for name, inner in kind.fields])
+            return T.StructType([T.StructField(name, reading_type(inner)) for name, inner in kind.fields])
         case _:
             return to_spark(kind)
 
@@ -274,7 +265,7 @@ def _converted(frame: DataFrame, stream: Stream | Table, read: Sequence[Column])
 def _value(read: Column, kind: DataType, *, is_utc: bool) -> tuple[Column, Column | None]:
     if kind.is_map:
         read = without_maps(read, reading_type(kind))
-        if ArrayType(reading_type(kind.element)) == to_spark(kind):
+        if T.ArrayType(reading_type(kind.element)) == to_spark(kind):
             return read, None
     if reading_type(kind) == to_spark(kind):
         return without_maps(read, reading_type(kind)), None
@@ -341,7 +332,7 @@ def _unpacked(rows: DataFrame, stream: Stream | Table, how: TextFormat) -> DataF
     return rows.where(F.col(_ROW).isNotNull()).select(*chosen, *map(F.col, rows.columns[1:]), *last)
 
 
-def schema_text(schema: StructType) -> str:
+def schema_text(schema: T.StructType) -> str:
     """The schema as Spark SQL writes it."""
     return ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in schema.fields)
 
