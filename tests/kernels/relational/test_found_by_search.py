@@ -108,3 +108,17 @@ def test_bounds_of_windows_are_not_known_before_their_reports() -> None:
     script: list[Any] = [("push", ("s1", [(2, 2, 0.0, 2)])), ("finish", ()), ("take", ())]
     eager = Options(evaluation=Evaluation.EAGER)
     assert assert_agree(plan, script, lambda emit: GeneralExecutor(emit, eager), instants=range(0)) > 0
+
+
+@pytest.mark.parametrize("word", ["ISTREAM_RESTORE", "RSTREAM_RESTORE"])
+def test_a_selection_tells_of_ends_as_what_is_below_it(word: str) -> None:
+    """δ under RESTORE tells of ends by negative rows; γ above a selection of it took them for rows."""
+    text = (
+        f"SELECT {word}(k, COUNT(*) AS n, SUM(x) AS total)"
+        " FROM (SELECT DISTINCT k, x FROM s1 [RANGE 6 SLIDE 4]) AS q WHERE k > 0 GROUP BY k"
+    )
+    for executor in ("reference", "kernels", "engine"):
+        harness = Harness(text, STREAMS, executor=executor)
+        harness.push("s1", [(2, 1, 0.5, 28)])
+        harness.finish()
+        assert harness.take() == [Change("+", (2, 1, 0.5), 32)]

@@ -418,9 +418,13 @@ class Choice:
         self.labels[id(operator)] = label
 
     def pass_on(self, below: Operator, above: Operator) -> None:
-        """An operator that leaves expiry alone has the rows of the one below."""
+        """An operator that leaves expiry alone has the rows of the one below: where that tells of ends although
+        the plan would know them, so does this one."""
         if id(below) in self.mixed:
             self.mixed.add(id(above))
+        label = self.labels.get(id(below))
+        if label is not None and label.pattern is Pattern.STR:
+            self.label(above, label)
 
     def known(self, operator: Operator) -> bool:
         """Whether every row of an operator carries its expiry, so that no negative rows come."""
