@@ -174,10 +174,13 @@ class StreamState:
 
     @property
     def is_unread(self) -> bool:
-        """Whether no row and no watermark has come."""
+        """Whether no row and no watermark has come, and no change and no punctuation of a table."""
         came = self.rows_seen or self.sealed or self.source != SourceState()
         watermark = self.progress.get("progress", write_instant(-INFINITY))
-        return not came and watermark == write_instant(-INFINITY) and not self.progress.get("sources")
+        punctuated = self.progress.get("promised", write_instant(INFINITY))
+        is_still = watermark == write_instant(-INFINITY) and punctuated == write_instant(INFINITY)
+        is_unchanged = self.options.get("last") is None
+        return not came and is_still and is_unchanged and not self.progress.get("sources")
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
