@@ -179,20 +179,6 @@ def test_a_table_that_is_punctuated_holds_the_clock_and_may_change_behind_the_st
     w.close()
 
 
-def test_what_tables_were_told_is_known_after_a_restart_though_no_row_came(tmp_path: Path) -> None:
-    life = Life(tmp_path)
-    w = declare(life, "owned")
-    w.update("owners", delete=[], at=9)
-    w.sql("CREATE TABLE held (k BIGINT) RELATION")
-    w.punctuate("held", 5)
-    w.close()
-    w = declare(Life(tmp_path), "owned")
-    w.sql("CREATE TABLE held (k BIGINT) RELATION")
-    refusal(lambda: w.update("owners", insert=[(1, "a")], at=8), "late-update")
-    refusal(lambda: w.update("held", insert=[(1,)], at=4), "late-update")
-    w.close()
-
-
 def test_what_is_refused_leaves_everything_as_it_was(tmp_path: Path) -> None:
     w = declare(Life(tmp_path), "owned")
     w.sql("CREATE TABLE keyed (k BIGINT, name STRING, KEY (k)) NRR")

@@ -14,6 +14,7 @@ from tests.spark.test_relational import assert_executor_agrees
 
 from windrow.algebra.values import Change
 from windrow.engine.explain import declared
+from windrow.errors import DataError
 from windrow.kernels.executor import GeneralExecutor
 from windrow.kernels.relational.expiry_layouts import Evaluation, Options, Strategy
 from windrow.language.compile import compile_query
@@ -122,3 +123,18 @@ def test_a_selection_tells_of_ends_as_what_is_below_it(word: str) -> None:
         harness.push("s1", [(2, 1, 0.5, 28)])
         harness.finish()
         assert harness.take() == [Change("+", (2, 1, 0.5), 32)]
+
+
+@pytest.mark.parametrize("told", ["a change", "a punctuation"])
+def test_what_a_table_was_told_is_known_after_a_restart_though_no_row_came(told: str) -> None:
+    tables = {"names": ("k BIGINT, name STRING", "NRR")}
+    text = "SELECT a.k, n.name FROM s1 [NOW] a, names n WHERE a.k = n.k"
+    executor = SparkExecutor(compile_query(text, declared(STREAMS, tables)), spark=False)
+    if told == "a change":
+        executor.update("names", 9, [], [])
+    else:
+        executor.punctuate("names", 9)
+    executor.restart()
+    with pytest.raises(DataError) as refused:
+        executor.update("names", 8, [(1, "a")], [])
+    assert refused.value.code == "late-update"

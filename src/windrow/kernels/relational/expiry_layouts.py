@@ -418,8 +418,8 @@ class Choice:
         self.labels[id(operator)] = label
 
     def pass_on(self, below: Operator, above: Operator) -> None:
-        """An operator that leaves expiry alone has the rows of the one below: where that tells of ends although
-        the plan would know them, so does this one."""
+        """An operator that leaves expiry alone has the rows of the one below: where that tells of ends
+        although the plan would know them, so does this one."""
         if id(below) in self.mixed:
             self.mixed.add(id(above))
         label = self.labels.get(id(below))
