@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 from traceback import format_exception
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 from tests.spark.sources.conftest import all_rows
-from tests.support.patience import PATIENCE
+from tests.support.brokers import FrontedBroker, mock_broker
+from tests.support.life import Life
+from tests.support.patience import PATIENCE, wait_until
 
+from windrow.engine import loop
 from windrow.engine.loop import PASSING
 from windrow.errors import DataError, SourceError
 from windrow.language.compile import declare_table
 from windrow.spark import failures
 from windrow.spark.failures import Cause, job_failed, translated
-from windrow.spark.sources import open_url
+from windrow.spark.sources import kafka_source, open_url
 from windrow.spark.sources.kafka_source import KafkaSource, ReadMessages, Topic, check_still_there, limited
 from windrow.spark.sources.ranges import SourceTaskError, told_to_driver
 from windrow.spark.sources.source import Begun
@@ -31,6 +34,8 @@ from windrow.spark.sources.urls import KafkaUrl
 from windrow.state.manifest import SourceState
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
     from tests.spark.sources.conftest import Declare, Drain
 
@@ -41,11 +46,8 @@ COLUMNS = "item BIGINT, ts TIMESTAMP"
 @pytest.fixture(scope="module")
 def broker() -> tuple[str, Producer]:
     """A broker in this process, with topics of four partitions, made when they are first written to."""
-    quiet = logging.getLogger("mock broker")
-    quiet.addHandler(logging.NullHandler())
-    producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused:1"}, logger=quiet)
-    (metadata,) = producer.list_topics(timeout=PATIENCE).brokers.values()
-    return f"{metadata.host}:{metadata.port}", producer
+    port, producer = mock_broker()
+    return f"127.0.0.1:{port}", producer
 
 
 @pytest.fixture
@@ -101,6 +103,170 @@ def test_brokers_without_a_controller_are_not_asked_for_ids(
     with Topic(KafkaUrl(server, "unnamed")) as topic:
         topic.describe()
         assert topic.id() is None
+
+
+@pytest.fixture
+def fronted() -> Iterator[FrontedBroker]:
+    """A broker that tells ids of topics."""
+    broker = FrontedBroker()
+    yield broker
+    broker.close()
+
+
+@pytest.mark.parametrize("noticed", ["when it is looked at", "before the commit", "at the next start"])
+def test_a_topic_that_is_made_anew_is_refused_whatever_its_offsets(
+    declare: Declare, fronted: FrontedBroker, monkeypatch: pytest.MonkeyPatch, noticed: str
+) -> None:
+    fronted.listen()
+    fronted.send("t", "a", "b")
+    spark: Any = None
+
+    def opened() -> KafkaSource:
+        return KafkaSource(spark, declare(COLUMNS), KafkaUrl(fronted.url, "t"))
+
+    source = opened()
+    assert " id=" in source.fingerprint
+    assert opened().continues(source.fingerprint)
+    source.begin(Begun("s", {}))
+    end = source.upto({}, source.latest())
+    assert end is not None
+    assert source.check(end)
+    fronted.renew("t")
+    fronted.send("t", "c")
+    if noticed == "at the next start":
+        assert not opened().continues(source.fingerprint)
+    else:
+        monkeypatch.setattr(kafka_source, "_ASK_EVERY", 0.0)
+        source._ask_at = 0.0
+        with pytest.raises(SourceError, match="is another topic than the one that was read") as refused:
+            source.latest() if noticed == "when it is looked at" else source.check(end)
+        assert refused.value.code == "source-changed"
+        assert refused.value.code not in PASSING
+    source.end()
+
+
+class ScriptedTopic:
+    """A connection to a topic: what it tells, and how often it was asked which one it is."""
+
+    def __init__(self, *ids: str | None) -> None:
+        self.ids, self.found, self.asked = list(ids), ({0: 0}, {0: 5}), 0
+
+    def __call__(self, _: KafkaUrl) -> ScriptedTopic:
+        return self
+
+    def __enter__(self) -> ScriptedTopic:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def describe(self) -> tuple[str, list[int]]:
+        return "cluster", [0]
+
+    def bounds(self) -> Any:
+        return self.found
+
+    def id(self, wait: float | None = None) -> str | None:
+        self.asked += 1
+        return self.ids.pop(0) if len(self.ids) > 1 else self.ids[0]
+
+
+@pytest.fixture
+def scripted(declare: Declare, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """A source over a scripted topic, at the beginning of a run."""
+
+    def made(*ids: str | None) -> tuple[KafkaSource, ScriptedTopic]:
+        topic, spark = ScriptedTopic(*ids), cast("Any", None)
+        monkeypatch.setattr(kafka_source, "Topic", topic)
+        source = KafkaSource(spark, declare(COLUMNS), KafkaUrl("h:1", "t"))
+        source.begin(Begun("s", {}))
+        topic.asked = 0
+        return source, topic
+
+    return made
+
+
+def test_brokers_that_tell_no_id_are_not_asked_for_it_in_a_run(scripted: Callable[..., Any]) -> None:
+    source, topic = scripted(None)
+    for _ in range(3):
+        end = source.upto({}, source.latest())
+        assert source.check(end)
+    assert topic.asked == 0
+
+
+def test_looks_ask_for_the_id_now_and_then_and_commits_always(scripted: Callable[..., Any]) -> None:
+    source, topic = scripted("one")
+    for _ in range(3):
+        source.latest()
+    assert topic.asked == 1
+    for _ in range(3):
+        assert source.check(source.upto({}, source.latest()))
+    assert topic.asked == 4
+
+
+def test_brokers_that_do_not_answer_for_the_id_any_more_are_left_alone(scripted: Callable[..., Any]) -> None:
+    source, topic = scripted("one", None)
+    for _ in range(3):
+        assert source.check(source.upto({}, source.latest()))
+    assert topic.asked == 1
+    source._ask_again, topic.ids = 0.0, ["two"]
+    with pytest.raises(SourceError, match="another topic"):
+        source.check(source.upto({}, source.latest()))
+
+
+@pytest.mark.parametrize("found", [({0: 0}, {0: 4}), ({0: -1}, {0: 5}), ({}, {}), ({0: 0}, {0: 5, 1: 1})])
+def test_a_topic_that_goes_back_is_asked_at_once_which_it_is(
+    scripted: Callable[..., Any], found: Any
+) -> None:
+    """More rows, or a partition more, are nothing of that kind."""
+    source, topic = scripted("one")
+    source.latest()
+    topic.ids, topic.found = ["two"], found
+    if 1 in found[1]:
+        assert source.latest() == found
+        return
+    with pytest.raises(SourceError, match="another topic"):
+        source.latest()
+
+
+def test_a_run_over_a_topic_that_is_away_and_then_made_anew(
+    tmp_path: Path, fronted: FrontedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins without the brokers, reads what they have, and commits nothing of the other topic."""
+
+    def table(source: KafkaSource, start: Any, end: Any) -> pa.Table:
+        read = ReadMessages("s", KafkaUrl(fronted.behind, "t"))
+        batches = [batch for part in source._parts(start, end) for batch in read(part)]
+        values = [int(value) for batch in batches for value in batch["__value"].to_pylist()]
+        columns = {
+            name: [n for batch in batches for n in batch[name].to_pylist()] for name in source.order_key
+        }
+        return pa.table({"k": values, "t": values, **columns})
+
+    monkeypatch.setattr(KafkaSource, "frame", table)
+    monkeypatch.setattr(loop, "AWAY", 0.01)
+    monkeypatch.setattr(loop, "LONGEST_PAUSE", 0.05)
+    fronted.send("t", "1", "2")
+    with Life(tmp_path / "state") as w:
+        url = f"kafka://{fronted.url}/t?timeout=0.3"
+        w.sql(f"CREATE STREAM s (k BIGINT, t BIGINT) WATTR t ORDERED FROM '{url}'")
+        w.query("q", "SELECT COUNT(*) AS n FROM s [RANGE 10 SLIDE 10]")
+        w.start()
+        wait_until(lambda: [error.code for error in w.problems] == ["kafka"])
+        fronted.listen()
+        wait_until(lambda: w.engine.streams["s"].known.accepted == 2)
+        assert not w.problems
+        fronted.renew("t")
+        fronted.send("t", "3")
+        with pytest.raises(SourceError, match="is another topic than the one that was read") as refused:
+            w.wait(PATIENCE)
+        assert refused.value.code == "source-changed"
+        assert w.engine.streams["s"].known.accepted == 2
+        with pytest.raises(SourceError, match="another topic"):  # nor does it begin again
+            w.run(once=True)
 
 
 def test_a_topic_whose_id_is_not_always_told_is_the_same(

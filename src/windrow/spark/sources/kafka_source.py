@@ -85,6 +85,9 @@ SCHEMA = f"{VALUE} binary, {PARTITION} int, {OFFSET} bigint"
 _ARROW = pa.schema([(VALUE, pa.binary()), (PARTITION, pa.int32()), (OFFSET, pa.int64())])
 #: what an epoch takes of a stream, unless it is told; the changes of a table are taken together
 _ROWS_PER_BATCH = 1_000_000
+#: seconds between two questions whether a topic is still the same one, where there is nothing to commit; how
+#: long an answer is waited for, and after how many seconds brokers that gave none are asked again
+_ASK_EVERY, _ID_WAIT, _ASK_LATER = 5.0, 1.0, 60.0
 #: the partitions of a position; whatever else it holds has another name
 _PARTITIONS = "partitions"
 
@@ -127,6 +130,9 @@ class KafkaSource(Source):
         self._topic: Topic | None = None
         #: where a topic is read from that was never read before
         self._first: dict[int, int] | None = None
+        #: what was found at the last look, and when to ask which topic it is
+        self._bounds: Bounds = {}, {}
+        self._ask_at = self._ask_again = 0.0
         with Topic(wanted) as topic:
             cluster, _ = topic.describe()
             self._id = topic.id()
@@ -145,7 +151,8 @@ class KafkaSource(Source):
         return before in ("", head + tail, self.fingerprint)
 
     def begin(self, begun: Begun) -> None:
-        self._first = None
+        self._first, self._bounds = None, ({}, {})
+        self._ask_at = self._ask_again = 0.0
 
     def end(self) -> None:
         if self._topic is not None:
@@ -154,9 +161,38 @@ class KafkaSource(Source):
 
     def latest(self) -> Bounds:
         """The first and last offsets of all partitions."""
+        found = self._connected().bounds()
+        before, self._bounds = self._bounds, found
+        if _went_back(before, found) or time.monotonic() >= self._ask_at:
+            self._check_id()
+        return found
+
+    def _connected(self) -> Topic:
         if self._topic is None:
             self._topic = Topic(self._wanted)
-        return self._topic.bounds()
+        return self._topic
+
+    def check(self, end: Offsets) -> bool:
+        """Whether rows are of the topic that they should be of: of another one that has as many, too."""
+        self._check_id()
+        return True
+
+    def _check_id(self) -> None:
+        """Refuse a topic that was made anew under the name. Brokers that tell no id are not asked; that
+        they do not answer now says nothing of the topic, and they are asked again later."""
+        now = time.monotonic()
+        if self._id is None or now < self._ask_again:
+            return
+        found, self._ask_at = self._connected().id(_ID_WAIT), now + _ASK_EVERY
+        if found is None:
+            self._ask_at = self._ask_again = now + _ASK_LATER
+        elif found != self._id:
+            raise SourceError(
+                f"`{self._wanted.place}` is another topic than the one that was read: that was deleted, and"
+                " one of its name made anew",
+                code="source-changed",
+                hint="start afresh with a new state directory",
+            )
 
     def upto(self, start: Position, latest: Bounds) -> Offsets | None:
         first, last = latest
@@ -217,6 +253,15 @@ class KafkaSource(Source):
         return [part for part in ranges if part[1] < part[2]]
 
 
+def _went_back(before: Bounds, now: Bounds) -> bool:
+    """Whether a partition has ended, or begun, earlier than it did, or is gone."""
+    return any(
+        number not in new or new[number] < offset
+        for old, new in zip(before, now, strict=True)
+        for number, offset in old.items()
+    )
+
+
 def _position(offsets: dict[int, int]) -> Position:
     return {_PARTITIONS: {str(number): offset for number, offset in offsets.items()}}
 
@@ -271,6 +316,8 @@ class Topic:
         self._url = url
         self._kafka = _confluent()
         self._has_controller = True
+        #: asks for the topic's id; a new one would take a hundred times as long as an answer
+        self._admin: Any = None
         errors = self._kafka.KafkaError
         #: what brokers say of a topic that there is not, or not for us; all else passes
         self._of_topics = (
@@ -304,6 +351,7 @@ class Topic:
 
     def close(self) -> None:
         """Disconnect."""
+        self._admin = None
         self._consumer.close()
 
     @contextmanager
@@ -396,19 +444,21 @@ class Topic:
             hint="check that the brokers run and can be reached from where tasks run",
         )
 
-    def id(self) -> str | None:
+    def id(self, wait: float | None = None) -> str | None:
         """The topic's own id, which a topic of the same name that is made later does not have; None where
         brokers do not tell it: those that have no controller are not asked, who answers for it."""
         if not self._has_controller:
             return None
         try:
-            from confluent_kafka.admin import AdminClient
+            if self._admin is None:
+                from confluent_kafka.admin import AdminClient
 
-            settings: dict[str, Any] = {**self._url.client, "bootstrap.servers": self._url.servers}
-            admin = AdminClient(settings, logger=ScrubbedLog(self._url.scrubbed))
+                settings: dict[str, Any] = {**self._url.client, "bootstrap.servers": self._url.servers}
+                self._admin = AdminClient(settings, logger=ScrubbedLog(self._url.scrubbed))
+            seconds = min(wait or self._url.timeout_seconds, self._url.timeout_seconds)
             wanted = self._kafka.TopicCollection([self._url.topic])
-            (told,) = admin.describe_topics(wanted, request_timeout=self._url.timeout_seconds).values()
-            found = told.result(self._url.timeout_seconds).topic_id
+            (told,) = self._admin.describe_topics(wanted, request_timeout=seconds).values()
+            found = told.result(seconds).topic_id
             is_known = found.get_most_significant_bits() or found.get_least_significant_bits()
             return str(found) if is_known else None
         except Exception:  # noqa: BLE001  whatever the reason, the topic can be read without
