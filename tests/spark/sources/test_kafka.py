@@ -385,7 +385,8 @@ def test_a_topic_without_a_leader_is_away(server: str, send: Send, monkeypatch: 
     assert away.value.code in PASSING
 
 
-def test_a_broker_that_is_down_is_not_waited_for_long() -> None:
+def test_a_broker_that_is_down_is_not_waited_for_long(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor does the library say more than once why."""
     began = time.monotonic()
     with (
         Topic(KafkaUrl("127.0.0.1:1", "plain", timeout=500_000)) as topic,
@@ -393,6 +394,9 @@ def test_a_broker_that_is_down_is_not_waited_for_long() -> None:
     ):
         topic.bounds()
     assert time.monotonic() - began < 60
+    said = [record.getMessage() for record in caplog.records if "Connect to" in record.getMessage()]
+    assert said
+    assert len(said) == len(set(said))
 
 
 def test_brokers_that_are_away_when_a_topic_is_opened_may_answer_later(declare: Declare, server: str) -> None:

@@ -8,7 +8,8 @@ any more are lost.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -309,6 +310,20 @@ def _confluent() -> Any:
     return confluent_kafka
 
 
+class _TopicLog(ScrubbedLog):
+    """The library's log, each line once: it says with every try why brokers do not answer."""
+
+    def __init__(self, scrubbed: Callable[[str], str]) -> None:
+        super().__init__(scrubbed)
+        self._said: deque[str] = deque(maxlen=100)
+
+    def log(self, level: int, message: str, *values: Any) -> None:
+        text = message % values if values else message
+        if text not in self._said:
+            self._said.append(text)
+            super().log(level, "%s", text)
+
+
 class Topic:
     """A topic, connected to. Use it in a `with` statement, which disconnects."""
 
@@ -335,7 +350,7 @@ class Topic:
             "allow.auto.create.topics": False,
         }
         try:
-            self._consumer = self._kafka.Consumer(settings, logger=ScrubbedLog(url.scrubbed))
+            self._consumer = self._kafka.Consumer(settings, logger=_TopicLog(url.scrubbed))
         except (self._kafka.KafkaException, TypeError, ValueError) as error:
             raise SourceError(
                 f"`{url.place}`: {url.scrubbed(_text(error))}",
@@ -454,7 +469,7 @@ class Topic:
                 from confluent_kafka.admin import AdminClient
 
                 settings: dict[str, Any] = {**self._url.client, "bootstrap.servers": self._url.servers}
-                self._admin = AdminClient(settings, logger=ScrubbedLog(self._url.scrubbed))
+                self._admin = AdminClient(settings, logger=_TopicLog(self._url.scrubbed))
             seconds = min(wait or self._url.timeout_seconds, self._url.timeout_seconds)
             wanted = self._kafka.TopicCollection([self._url.topic])
             (told,) = self._admin.describe_topics(wanted, request_timeout=seconds).values()
