@@ -32,25 +32,20 @@ from windrow.algebra.aggregates.approx_count_distinct import ApproxCountDistinct
 from windrow.algebra.aggregates.approx_frequency import ApproxFrequency
 from windrow.algebra.aggregates.approx_quantile import ApproxQuantile
 from windrow.algebra.aggregates.approx_top_k import ApproxTopK
-from windrow.algebra.aggregates.average import Average
 from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Size, State, Types
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.covariance import Corr, CovarPop, CovarSamp, RegrIntercept, RegrSlope
 from windrow.algebra.aggregates.definition import Definition
 from windrow.algebra.aggregates.distinct import DistinctValues
 from windrow.algebra.aggregates.edge import First, Last
-from windrow.algebra.aggregates.extremum import AnyValue, Max, Min
+from windrow.algebra.aggregates.extremum import AnyValue, Max, MaxBy, Min, MinBy
 from windrow.algebra.aggregates.frequent import Frequent
-from windrow.algebra.aggregates.heavy_hitters import HeavyHitters
-from windrow.algebra.aggregates.histogram import Histogram
 from windrow.algebra.aggregates.in_order import ArrayAgg, ListAgg, StringAgg
 from windrow.algebra.aggregates.logical import BitAnd, BitOr, BitXor, BoolAnd, BoolOr
-from windrow.algebra.aggregates.mode import Mode
+from windrow.algebra.aggregates.multiset import HeavyHitters, Histogram, Mode, TopK
 from windrow.algebra.aggregates.order import restored, sortable
-from windrow.algebra.aggregates.partners import MaxBy, MinBy
 from windrow.algebra.aggregates.quantile import Median, PercentileDisc, Quantile
-from windrow.algebra.aggregates.sum import Sum
-from windrow.algebra.aggregates.top_k import TopK
+from windrow.algebra.aggregates.sum import Average, Sum
 from windrow.algebra.aggregates.variance import StddevPop, StddevSamp, VarPop, VarSamp
 from windrow.errors import QueryError, nearest
 

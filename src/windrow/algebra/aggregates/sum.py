@@ -1,4 +1,4 @@
-"""SUM: the number of values and their total.
+"""SUM and AVG: the number of values and their total.
 
 Integers and decimals are totalled exactly, so the sum is the same in any order, and only a sum that
 is asked for can overflow. Doubles are added as IEEE says and never subtracted again: a NaN, an
@@ -14,10 +14,11 @@ True
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Differential, Types
-from windrow.algebra.aggregates.numbers import add, checked, is_exact, minus, numeric, type_of
+from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Types
+from windrow.algebra.aggregates.numbers import WIDE, add, checked, half_up, is_exact, minus, numeric, type_of
 from windrow.algebra.types import BIGINT, DOUBLE, MAX_PRECISION, DataType, Kind, decimal
 
 Total = tuple[int, Any]
@@ -59,3 +60,39 @@ class Sum(AggregateFunction):
     def _result(self, total: Any) -> DataType:
         """The result type, guessed from the total as long as no types are bound."""
         return self.result or self.result_type((type_of(total),))
+
+
+class Average(Sum):
+    """AVG: a sum divided by a count, hence algebraic.
+
+    The state of SUM; only the last step differs.
+
+    The mean of integers is a DOUBLE, of decimals a DECIMAL with four more digits, rounded half up, of
+    intervals an interval.
+
+    >>> mean = Average()
+    >>> mean.lower(mean.fold(map(mean.lift, [(1,), (None,), (2,)])))
+    1.5
+    >>> from decimal import Decimal
+    >>> mean.lower(mean.fold(mean.lift((Decimal(x),)) for x in ("0.10", "0.10", "0.00")))
+    Decimal('0.066667')
+    """
+
+    name = "AVG"
+    gray = Gray.ALGEBRAIC
+
+    def lower(self, state: Total) -> Any:
+        count, total = state
+        if not count:
+            return None
+        result = self._result(total)
+        if result.kind is Kind.INTERVAL:
+            return half_up(total, count)
+        mean = WIDE.divide(total, Decimal(count)) if result.kind is Kind.DECIMAL else total / count
+        return checked(mean, result, "the average")
+
+    def _result_type(self, types: Types) -> DataType:
+        only = numeric(self.name, types, intervals=True)
+        if only.kind is Kind.DECIMAL:
+            return decimal(min(MAX_PRECISION, only.precision + 4), min(MAX_PRECISION, only.scale + 4))
+        return only if only.kind is Kind.INTERVAL else DOUBLE
