@@ -8,7 +8,7 @@ written before. Streams and tables are there by name: their declarations are kep
 >>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> stream = Stream("s", Schema((Field("k", BIGINT), Field("ts", BIGINT))), "ts")
->>> plan = Emit(Window(Scan(stream, "s"), NowWindow()))
+>>> plan = Emit(Window(Scan(stream, "s"), ranges.NowWindow()))
 >>> text = canonical_text(plan)
 >>> print(text)
 {"input":{"input":{"alias":"s","is":"scan.1","stream":"s"},"is":"window.1","spec":{"is":"now.1"}},"is":"emit.1"}
@@ -33,15 +33,8 @@ from windrow.algebra.expressions import Call, Cast, ColumnRef, Literal, WindowBo
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import StateError
-from windrow.windows.calendar import CalendarWindow
-from windrow.windows.cumulate import CumulateWindow
-from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.lifetime import LifetimeWindow
+from windrow.windows import calendar, cumulate, landmark, lifetime, ranges, rows, session, slide_by_tuple
 from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
-from windrow.windows.ranges import LaggedWindow, NowWindow, RangeWindow, UnboundedWindow
-from windrow.windows.rows import RowsWindow
-from windrow.windows.session import SessionWindow
-from windrow.windows.slide_by_tuple import SlideByTupleWindow
 
 #: of the whole text; raised when it is to be read in another way
 FORMAT = 1
@@ -75,17 +68,17 @@ NAMES: dict[type, str] = {
     Call: "call.1",
     Cast: "cast.1",
     WindowBound: "bound.1",
-    RangeWindow: "range.1",
-    LaggedWindow: "lagged.1",
-    NowWindow: "now.1",
-    UnboundedWindow: "unbounded.1",
-    RowsWindow: "rows.1",
-    SessionWindow: "session.1",
-    CumulateWindow: "cumulate.1",
-    CalendarWindow: "calendar.1",
-    SlideByTupleWindow: "by-tuple.1",
-    LandmarkWindow: "landmark.1",
-    LifetimeWindow: "lifetime.1",
+    ranges.RangeWindow: "range.1",
+    ranges.LaggedWindow: "lagged.1",
+    ranges.NowWindow: "now.1",
+    ranges.UnboundedWindow: "unbounded.1",
+    rows.RowsWindow: "rows.1",
+    session.SessionWindow: "session.1",
+    cumulate.CumulateWindow: "cumulate.1",
+    calendar.CalendarWindow: "calendar.1",
+    slide_by_tuple.SlideByTupleWindow: "by-tuple.1",
+    landmark.LandmarkWindow: "landmark.1",
+    lifetime.LifetimeWindow: "lifetime.1",
     ProgressRule: "progress.1",
     NoPolicy: "no-policy.1",
     Slack: "slack.1",

@@ -13,11 +13,9 @@ from windrow.algebra.catalog import Late, TableKind
 from windrow.algebra.expressions import Expression, Schema, WindowBound
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
+from windrow.windows import panes, ranges, spec
 from windrow.windows.domain import ROW_NUM, Domain, Quantity
-from windrow.windows.panes import sub_windows_of
 from windrow.windows.patterns import Pattern
-from windrow.windows.ranges import RangeWindow
-from windrow.windows.spec import OwnInterval
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import AggregateCall, TableJoin
@@ -127,7 +125,7 @@ def sub_windows_are_known(plan: Plan, call: AggregateCall) -> None:
             code="not-fifo",
             hint="take it of one window, before joins, DISTINCT and GROUP BY; or take TOP_K, which is exact",
         )
-    cuts = {sub_windows_of(leaf.spec) for leaf in plan.leaves}
+    cuts = {panes.sub_windows_of(leaf.spec) for leaf in plan.leaves}
     if None in cuts:
         raise QueryError(
             f"{name} keeps a list for each sub-window, and a window of this query has none",
@@ -177,7 +175,7 @@ def window_fits_its_stream(window: Window) -> None:
             code="not-a-stream",
             hint="turn the relation into a stream first, with a nested query",
         )
-    if window.keeps_late_rows and not isinstance(window.spec, OwnInterval):
+    if window.keeps_late_rows and not isinstance(window.spec, spec.OwnInterval):
         name = next(stream.name for stream in window.streams if stream.late is Late.KEEP)
         raise QueryError(
             f"stream `{name}` keeps late rows (LATE KEEP), which would change the order that ROWS, SESSION"
@@ -223,7 +221,7 @@ class HasLeaves(Protocol):
 def _with_slide(leaf: Window) -> str:
     """The window with a SLIDE, behind its stream."""
     source = leaf.streams[0].name if len(leaf.streams) == 1 else "s"
-    size = leaf.spec.range if isinstance(leaf.spec, RangeWindow) else 60_000_000
+    size = leaf.spec.range if isinstance(leaf.spec, ranges.RangeWindow) else 60_000_000
     written = Quantity.of_time(size) if leaf.domain is Domain.TIME else Quantity(size)
     return f"give the window a SLIDE, as in FROM {source} [RANGE {written} SLIDE {written}]"
 

@@ -14,10 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from windrow.algebra import checks
-from windrow.algebra.aggregates import AggregateFunction, Size, make
-from windrow.algebra.aggregates.approx_count import Waved
-from windrow.algebra.aggregates.approx_top_k import ApproxTopK
-from windrow.algebra.aggregates.distinct import DistinctValues
+from windrow.algebra.aggregates import AggregateFunction, Size, approx_count, approx_top_k, distinct, make
 from windrow.algebra.operators import AggregateCall, Filter, Project
 from windrow.algebra.plan import Plan, Window
 from windrow.errors import QueryError
@@ -39,8 +36,8 @@ def settled(rows: Plan, calls: Calls) -> tuple[tuple[str, AggregateCall], ...]:
 def with_lists(rows: Plan, call: AggregateCall) -> AggregateCall:
     """APPROX_TOP_K where its window has sub-windows, else TOP_K: it keeps all rows or values there."""
     function = _function(call)
-    inner = function.inner if isinstance(function, DistinctValues) else function
-    if not isinstance(inner, ApproxTopK):
+    inner = function.inner if isinstance(function, distinct.DistinctValues) else function
+    if not isinstance(inner, approx_top_k.ApproxTopK):
         return call
     try:
         checks.sub_windows_are_known(rows, call)
@@ -60,10 +57,10 @@ def wave_window(rows: Plan) -> Window | None:
     return rows if in_order and not spec.counts_arrivals else None
 
 
-def waved(call: AggregateCall) -> Waved | None:
+def waved(call: AggregateCall) -> approx_count.Waved | None:
     """The aggregate of a call that is estimated by a wave."""
     function = _function(call)
-    return function if isinstance(function, Waved) else None
+    return function if isinstance(function, approx_count.Waved) else None
 
 
 def _function(call: AggregateCall) -> AggregateFunction:
@@ -73,11 +70,11 @@ def _function(call: AggregateCall) -> AggregateFunction:
 
 def _exact(function: AggregateFunction) -> str | None:
     """What an estimate stands for; None if it is none."""
-    inner = function.inner if isinstance(function, DistinctValues) else function
-    return inner.exact if isinstance(inner, Waved) else None
+    inner = function.inner if isinstance(function, distinct.DistinctValues) else function
+    return inner.exact if isinstance(inner, approx_count.Waved) else None
 
 
 def _is_small(function: AggregateFunction) -> bool:
     """Whether it keeps few rows: a wave, or a choice of one of them."""
     selects = (function.duplicate_insensitive or function.ordered) and function.size is Size.BOUNDED
-    return isinstance(function, Waved) or selects
+    return isinstance(function, approx_count.Waved) or selects

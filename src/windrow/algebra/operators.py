@@ -18,11 +18,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from windrow.algebra import checks
-from windrow.algebra.catalog import TableKind
+from windrow.algebra import catalog, checks, types
 from windrow.algebra.expressions import TRUE, Call, ColumnRef, Expression, Field, Literal, Schema, WindowBound
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, TableScan, Window
-from windrow.algebra.types import BIGINT, INT, DataType, Kind
 from windrow.errors import QueryError
 from windrow.windows import patterns
 from windrow.windows.patterns import Label
@@ -52,7 +50,7 @@ class Rank(Plan):
 
     @cached_property
     def schema(self) -> Schema:
-        return Schema((*self.input.schema, Field(self.name, BIGINT)))
+        return Schema((*self.input.schema, Field(self.name, types.BIGINT)))
 
     @cached_property
     def label(self) -> Label:
@@ -182,7 +180,7 @@ class AggregateCall:
 
     function: str
     args: tuple[Expression, ...]
-    data_type: DataType
+    data_type: types.DataType
     params: tuple[Any, ...] = ()
     distinct: bool = False
     where: Expression = TRUE
@@ -283,7 +281,7 @@ class TableJoin(Plan):
 
     @property
     def is_retroactive(self) -> bool:
-        return self.table.table.kind is TableKind.RELATION
+        return self.table.table.kind is catalog.TableKind.RELATION
 
     @property
     def retracts_results(self) -> bool:
@@ -398,7 +396,7 @@ class Unnest(Plan):
     def __post_init__(self) -> None:
         checks.reads_only(self.input.schema, self.array)
         checks.no_internal_windows(self.input, "UNNEST")
-        if self.array.type.kind is not Kind.ARRAY:
+        if self.array.type.kind is not types.Kind.ARRAY:
             raise QueryError(
                 f"this is {self.array.type}, and only an ARRAY or a MAP has elements",
                 code="not-an-array",
@@ -421,7 +419,7 @@ class Unnest(Plan):
     def schema(self) -> Schema:
         element = self.array.type.element
         kinds = [kind for _, kind in element.fields] if self.spreads else [element]
-        place = (Field(self.position, INT),) if self.position else ()
+        place = (Field(self.position, types.INT),) if self.position else ()
         parts = tuple(Field(name, kind) for name, kind in zip(self.names, kinds, strict=True))
         return Schema((*self.input.schema, *place, *parts))
 

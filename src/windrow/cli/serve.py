@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from windrow.cli import options
-from windrow.cli.run import say, started
-from windrow.cli.scripts import name_of, read_script, state_of, trigger_text, within
+from windrow.cli import options, run, scripts
 from windrow.errors import StateError, to_install
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 is any that is free.")] = PORT,
     state: options.StateOption = None,
     trigger: Annotated[
-        str, typer.Option(metavar="TIME", callback=trigger_text, help="How often rows are taken.")
+        str, typer.Option(metavar="TIME", callback=scripts.trigger_text, help="How often rows are taken.")
     ] = "1 second",
     name: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A name under which a proxy passes requests on.")
@@ -59,11 +57,11 @@ def serve(
     spark = options.SparkChoice(master, conf, shards=shards)
     observed = options.Observability(log, level, metrics, usual_level="info")
     observed.set_up()
-    script = read_script(file) if file is not None else ""
+    script = scripts.read_script(file) if file is not None else ""
     tokens = tokens_for(host, token_file)
-    where, state = name_of(file) if file is not None else "", state or state_of(file)
+    where, state = scripts.name_of(file) if file is not None else "", state or scripts.state_of(file)
     with (
-        within(where),
+        scripts.within(where),
         serving(state, script, trigger=trigger, takeover=takeover, spark=spark, observed=observed) as service,
     ):
         listen(service, host, port, tokens, names=name or (), state=state)
@@ -115,7 +113,7 @@ def serving(
     """An engine that runs a script, and what may be done with it from outside."""
     from windrow.server.service import Service
 
-    with started(state, _NoSignals(), spark, observed, takeover=takeover) as engine:
+    with run.started(state, _NoSignals(), spark, observed, takeover=takeover) as engine:
         service = Service(engine, trigger=trigger, script=script)
         try:
             service.start()
@@ -138,7 +136,7 @@ def listen(
 
     listener = Listener(service, host, port, tokens, names)
     print(f"serving on {listener.url}", flush=True)
-    say("Ctrl-C ends it")
+    run.say("Ctrl-C ends it")
     if seconds is not None:
         timer = threading.Timer(seconds, listener.stop)
         timer.daemon = True
@@ -148,7 +146,7 @@ def listen(
         listener.run()
     finally:
         _on_signals(_interrupt)
-    say("\nstopped" if state is None else f"\nstopped; the same command goes on from there, with {state}")
+    run.say("\nstopped" if state is None else f"\nstopped; the same command goes on from there, with {state}")
 
 
 class _NoSignals:

@@ -44,9 +44,7 @@ from windrow.kernels.columnar.columns import INSTANT, published, rows_schema, to
 from windrow.language.binder.declarations import check_lifetimes
 from windrow.language.catalog import StandingArchive
 from windrow.physical.units import GeneralUnit
-from windrow.state.chunk import open_chunk
-from windrow.state.crash import crash_point
-from windrow.state.history import History
+from windrow.state import chunk, crash, history
 from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest, OutboxEntry, SourceState
 from windrow.state.names import ARCHIVES, RESERVED, file_name
@@ -106,7 +104,9 @@ class ArchiveShape:
     def rows(self, store: Store, entries: Iterable[OutboxEntry]) -> pa.Table:
         """What was filed in some outbox files."""
         places = [(each.ref, stored_as(each.ref, self.read_from)) for each in entries]
-        frames = [to_frame(place.read(open_chunk(store, ref))) for ref, place in places if place is not None]
+        frames = [
+            to_frame(place.read(chunk.open_chunk(store, ref))) for ref, place in places if place is not None
+        ]
         parts = [published(self._ending(frame).to_arrow(), self.schema) for frame in frames]
         return pa.concat_tables([self.schema.empty_table(), *parts])
 
@@ -270,7 +270,7 @@ class Archiving:
         for kept in self.kept.values():
             if kept.is_to_be_rearranged:
                 kept.archive.rearrange(kept.shape.declaration)
-                crash_point("sink-delivered")
+                crash.crash_point("sink-delivered")
 
     def _shape(self, spec: StandingArchive) -> tuple[str, ArchiveShape]:
         stream = self._engine.streams.get(spec.source)
@@ -317,7 +317,7 @@ class Archiving:
         """An archive that was there before, with all that it had."""
         store = self._engine.store.nested(ARCHIVES, stored["folder"])
         try:
-            last = History(store).latest() if store.is_there() else None
+            last = history.History(store).latest() if store.is_there() else None
             had, has = int(stored.get("commit", 0)), last.number if last else 0
             if has < had:
                 raise _archive_lost(name, store, had, has)
@@ -414,7 +414,7 @@ class Archiving:
         rows = self._rows(kept, waiting)
         read = SourceState(kept.source, {"commit": max(waiting, default=kept.reached)})
         archive.update(now, rows, latest=_FOREVER, read=read)
-        crash_point("sink-delivered")
+        crash.crash_point("sink-delivered")
 
     def _settle(self, section: str) -> None:
         """What all archives have need not wait any longer."""

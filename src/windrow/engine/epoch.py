@@ -28,10 +28,8 @@ from windrow.engine.sharing.arrangement import led
 from windrow.engine.sharing.common_subplans import Membership
 from windrow.engine.sharing.shared_state import Common, labels_of
 from windrow.errors import StateError
+from windrow.execution import delta_file, ingest, malformed_rows
 from windrow.execution.close import CloseTask, QueryWork
-from windrow.execution.delta_file import WriteTarget
-from windrow.execution.ingest import archived_section, is_archived
-from windrow.execution.malformed_rows import malformed_section
 from windrow.execution.reports import Closed, Fault, Ingested, late_section
 from windrow.execution.shared import SharedWork
 from windrow.kernels.clock import PaneClock
@@ -189,7 +187,7 @@ class Draft:
         known = Intake(record.stream).promise(record.known, progress, where, now - record.unwatched)
         self.streams[name] = replace(record, known=known)
 
-    def remember(self, name: str, keys: pa.Table, place: WriteTarget) -> None:
+    def remember(self, name: str, keys: pa.Table, place: delta_file.WriteTarget) -> None:
         """What a source has read that no position tells."""
         if keys.num_rows:
             self._keys = table_records.add_keys(place, name, keys, self._keys)
@@ -223,7 +221,7 @@ class Draft:
                 record = self.streams[name]
                 self.streams[name] = replace(record, known=replace(record.known, sealed=True))
 
-    def tidy(self, place: WriteTarget) -> None:
+    def tidy(self, place: delta_file.WriteTarget) -> None:
         """Forget kept rows that are too old, and put small files of them together."""
         for name, record in self.streams.items():
             self.streams[name], self._kept = retention.tidied(record, self._kept, place)
@@ -239,7 +237,7 @@ class Draft:
 
     # ------------------------------------------------------------ tables
 
-    def change(self, update: table_records.TableUpdate, place: WriteTarget) -> None:
+    def change(self, update: table_records.TableUpdate, place: delta_file.WriteTarget) -> None:
         """A table changes: what is wrong with it is told before anything is written."""
         name, record = update.table, self.tables[update.table]
         assert name not in self.changed, "one change of a table in a commit"
@@ -266,7 +264,7 @@ class Draft:
         self.tables[name] = replace(record, last=at, rows=record.rows + len(new) - len(gone))
 
     def _written(
-        self, record: table_records.TableRecord, changes: pl.DataFrame, place: WriteTarget
+        self, record: table_records.TableRecord, changes: pl.DataFrame, place: delta_file.WriteTarget
     ) -> table_records.TableRecord:
         """The changes on the disk; a long history is added up first."""
         parts = self._parts(record)
@@ -438,7 +436,9 @@ class Draft:
             return table in record.tables and not record.is_fresh
         return delta.metadata.get("stream") in record.streams
 
-    def tasks(self, work: list[QueryWork], shared: list[SharedWork], place: WriteTarget) -> list[CloseTask]:
+    def tasks(
+        self, work: list[QueryWork], shared: list[SharedWork], place: delta_file.WriteTarget
+    ) -> list[CloseTask]:
         """The stages of the close job."""
         depth = max([each.query.unit.stages for each in work], default=1)
         running = [record for record in self.queries.values() if record.is_running]
@@ -599,18 +599,18 @@ class Draft:
 
     def _entries(self) -> Iterable[OutboxEntry]:
         wanted = {record.id for record in self.queries.values() if record.is_running}
-        sections = late_section, malformed_section
+        sections = late_section, malformed_rows.malformed_section
         wanted |= {of(name) for name in self.streams for of in sections} | self.archived
         gone = {state.options["id"] for name, state in self.last.queries.items() if name in self.dropped}
         gone |= {of(name) for name in self.dropped_streams for of in sections}
-        gone |= {s for e in self.last.outbox for s in e.pending if is_archived(s)} - self.archived
+        gone |= {s for e in self.last.outbox for s in e.pending if ingest.is_archived(s)} - self.archived
         for entry in self.last.outbox:
             left = entry.delivered(self.delivered.get(entry.ref.name, set()) | gone)
             if left is not None:
                 yield left
         for ref in self._outgoing:
             found = [each for section in ref.operators for each in asking(ref, section)]
-            known = dict.fromkeys([*found, *map(archived_section, found)])
+            known = dict.fromkeys([*found, *map(ingest.archived_section, found)])
             pending = tuple(section for section in known if section in wanted)
             if pending:
                 yield OutboxEntry(self.last.number + 1, ref, pending)

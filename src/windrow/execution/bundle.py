@@ -13,11 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from windrow.algebra import catalog, expressions, shipments
 from windrow.algebra.aggregates.definition import Definition
 from windrow.algebra.aggregates.user import install_version
-from windrow.algebra.catalog import Stream
-from windrow.algebra.expressions import Schema
-from windrow.algebra.shipments import packed, unpacked
 from windrow.execution.malformed_rows import MALFORMED
 from windrow.kernels.intake import Known
 from windrow.kernels.panes.program import PaneProgram
@@ -75,7 +73,7 @@ class Bundle:
         aggregates: tuple[Definition, ...] = (),
     ) -> Bundle:
         """A plan, ready to travel."""
-        return cls(name, fingerprint, packed(plan.emit), plan.by_group, aggregates)
+        return cls(name, fingerprint, shipments.packed(plan.emit), plan.by_group, aggregates)
 
     @property
     def files(self) -> str:
@@ -117,10 +115,10 @@ class Bundle:
 
 @lru_cache(maxsize=4096)
 def _compiled(plan: bytes, by_group: bool | None, carries_ends: bool) -> Unit:
-    return unit_of(unpacked(plan), by_group=by_group, carries_ends=carries_ends)
+    return unit_of(shipments.unpacked(plan), by_group=by_group, carries_ends=carries_ends)
 
 
-def plain_names(schema: Schema) -> list[str]:
+def plain_names(schema: expressions.Schema) -> list[str]:
     """What columns are called on their way to a worker: Spark looks them up by name there, and takes a name
     with a dot in it for a field of a struct."""
     return [f"c{place}" for place in range(len(schema))]
@@ -135,7 +133,7 @@ def parted(rows: pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Array | None]:
     return (rest, None) if told.null_count == len(told) else (rest.filter(told.is_null()), told.drop_null())
 
 
-def as_declared(rows: pa.RecordBatch, schema: Schema) -> pa.Table:
+def as_declared(rows: pa.RecordBatch, schema: expressions.Schema) -> pa.Table:
     """Rows that came to a worker, under the names of their stream."""
     table = pa.Table.from_batches([rows])
     came_plain = table.column_names == plain_names(schema)
@@ -156,7 +154,7 @@ class Few:
 class Arrived:
     """The new rows of a stream, what was known of it before, and the queries that read it."""
 
-    stream: Stream
+    stream: catalog.Stream
     #: a Spark DataFrame, an Arrow table, or `Few` rows that can be either
     frame: Any
     known: Known

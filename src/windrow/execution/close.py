@@ -15,10 +15,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.execution import bundle, ingest
 from windrow.execution import reports as task_reports
-from windrow.execution.bundle import Bundle
 from windrow.execution.delta_file import Spool, WriteTarget, key_types, open_files, tables_of
-from windrow.execution.ingest import archived_section, lived_rows
 from windrow.execution.relational import OF, Host, Moving, ShardEpoch, admitted, advance, replanned
 from windrow.execution.shared import Seed, SharedWork, operator_of, pane_grids_of
 from windrow.kernels.clock import PaneClock
@@ -41,7 +40,7 @@ from windrow.windows.spec import SlideGrid
 class QueryWork:
     """A query to move: its clock, the delta files it has not taken in yet, and the last window to report."""
 
-    query: Bundle
+    query: bundle.Bundle
     #: of the kind that the query's unit goes by
     clock: Any
     deltas: tuple[ChunkRef, ...] = ()
@@ -63,7 +62,7 @@ class QueryWork:
     #: the query whose join it has in common from now on, or that query itself; nothing else is done
     host: Host | None = None
     #: the same query by another plan, whose states are made those of this one; nothing else is done
-    replaced: Bundle | None = None
+    replaced: bundle.Bundle | None = None
 
     @property
     def begins_anew(self) -> bool:
@@ -239,9 +238,9 @@ class _Run:
             answers = answers.filter(pc.greater_equal(answers.column(0), first))
         self._give(work, [answers], outbox)
         if work.lifetimes:
-            lived = lived_rows(pieces, unit.program.emit.schema.names, first)
+            lived = ingest.lived_rows(pieces, unit.program.emit.schema.names, first)
             if lived.height:
-                outbox.writer.add(archived_section(work.query.name), lived.to_arrow())
+                outbox.writer.add(ingest.archived_section(work.query.name), lived.to_arrow())
         return after
 
     def _share_alike(self) -> None:

@@ -20,9 +20,7 @@ from windrow.algebra.catalog import PSEUDO_COLUMNS, Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import Kind
 from windrow.errors import DataError, StateError
-from windrow.execution.bundle import as_declared
-from windrow.execution.delta_file import WriteTarget
-from windrow.execution.reports import DONE, Ingested, message, undisturbed
+from windrow.execution import bundle, delta_file, reports
 from windrow.kernels.columnar.columns import frame_from_arrow, polars_type
 from windrow.kernels.intake import Intake, Known
 from windrow.state import chunk, crash, manifest, names
@@ -43,7 +41,7 @@ def kept_schema(stream: Stream) -> Schema:
 class KeptWriter:
     """Writes accepted rows, as the intake gives them, to one file; without rows there is none."""
 
-    def __init__(self, place: WriteTarget, stream: Stream, **metadata: Any) -> None:
+    def __init__(self, place: delta_file.WriteTarget, stream: Stream, **metadata: Any) -> None:
         self._place, self._stream = place, stream
         self._metadata = {"stream": stream.name, "commit": place.commit, **metadata}
         self._name = names.new_chunk_name(place.commit, place.owner, names.DRIVER, names.CHUNKS, "parquet")
@@ -108,23 +106,25 @@ class KeepTask:
     stream: Stream
     known: Known
     now: int
-    place: WriteTarget
+    place: delta_file.WriteTarget
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        undisturbed()
-        yield message(DONE, self.run(batches))
+        reports.undisturbed()
+        yield reports.message(reports.DONE, self.run(batches))
 
-    def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
+    def run(self, batches: Iterable[pa.RecordBatch]) -> reports.Ingested:
         """Judge the rows and keep those that count."""
         intake = Intake(self.stream)
         try:
             with KeptWriter(self.place, self.stream) as kept:
                 for batch in batches:
-                    frame = frame_from_arrow(as_declared(batch, self.stream.schema), self.stream.schema)
+                    frame = frame_from_arrow(
+                        bundle.as_declared(batch, self.stream.schema), self.stream.schema
+                    )
                     kept.add(intake.judge(self.known, frame, self.now).accepted)
         except DataError as error:
-            return Ingested(self.stream.name, refusal=error)
-        return Ingested(self.stream.name, kept=kept.ref)
+            return reports.Ingested(self.stream.name, refusal=error)
+        return reports.Ingested(self.stream.name, kept=kept.ref)
 
 
 def read_kept(

@@ -12,10 +12,8 @@ from functools import partial
 
 import pyarrow as pa
 
-from windrow.execution.bundle import Arrived, Few
+from windrow.execution import bundle, delta_file, ingest
 from windrow.execution.close import CloseTask
-from windrow.execution.delta_file import WriteTarget
-from windrow.execution.ingest import RowsTask
 from windrow.execution.reports import DONE, Closed, Ingested, contents, late_section
 
 #: state and new panes of at most this many bytes, of at most so many queries, are moved on here
@@ -39,7 +37,9 @@ class HereJobs:
     def __init__(self, cut: Callable[[pa.Table], Sequence[pa.Table]] | None = None) -> None:
         self._cut = cut
 
-    def ingest(self, batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
+    def ingest(
+        self, batches: Sequence[bundle.Arrived], place: delta_file.WriteTarget, now: int
+    ) -> list[Ingested]:
         """One partition after the other."""
         return [
             report
@@ -48,8 +48,8 @@ class HereJobs:
             for report in [ingest_here(batch, partition, place, now)]
         ]
 
-    def _partitions(self, batch: Arrived) -> Sequence[pa.Table]:
-        rows = batch.frame.table() if isinstance(batch.frame, Few) else batch.frame
+    def _partitions(self, batch: bundle.Arrived) -> Sequence[pa.Table]:
+        rows = batch.frame.table() if isinstance(batch.frame, bundle.Few) else batch.frame
         return [rows] if self._cut is None or batch.numbers_rows else self._cut(rows)
 
     def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
@@ -60,20 +60,20 @@ class HereJobs:
         """There is nobody who would leave."""
 
 
-def rows_task(batch: Arrived, place: WriteTarget, now: int) -> RowsTask:
+def rows_task(batch: bundle.Arrived, place: delta_file.WriteTarget, now: int) -> ingest.RowsTask:
     """The task that takes the rows of a batch."""
     sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
     more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.shared_states
     known = batch.stream, batch.known, now, place, batch.queries, sink, *more
-    return RowsTask(*known, malformed_sink=batch.malformed_sink, hands_on=batch.hands_on)
+    return ingest.RowsTask(*known, malformed_sink=batch.malformed_sink, hands_on=batch.hands_on)
 
 
-def ingest_here(batch: Arrived, rows: pa.Table, place: WriteTarget, now: int) -> Ingested:
+def ingest_here(batch: bundle.Arrived, rows: pa.Table, place: delta_file.WriteTarget, now: int) -> Ingested:
     """The ingest job of one partition."""
     return rows_task(batch, place, now).run(rows.to_batches())
 
 
-def is_for_here(batch: Arrived, rows: int, *, native: bool) -> bool:
+def is_for_here(batch: bundle.Arrived, rows: int, *, native: bool) -> bool:
     """Whether the rows of a batch are few, for few queries, and meet only Windrow's own code. Where Spark
     could aggregate them, so can polars, and there may be more of them."""
     ours = not any(query.aggregates for query in batch.queries)

@@ -31,13 +31,11 @@ from typing import NoReturn
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
-from windrow.language import lift_literals
+from windrow.language import lift_literals, shape, window_functions
 from windrow.language.lift_literals import Cursor
-from windrow.language.shape import is_misspelt, unexpected
 from windrow.language.syntax import EmitClause, FrameSyntax, Node, Unnesting, WindowSyntax, words
 from windrow.language.tokens import Token, TokenKind, Tokens
 from windrow.language.vocabulary import begins_operand, ends_operand, is_any_of_query, is_keyword
-from windrow.language.window_functions import TableFunction, lift_table_functions
 from windrow.language.windows import ReadExpression, parse_window
 from windrow.windows.domain import Quantity
 
@@ -101,8 +99,8 @@ def _around_list(lifted: Lifted, select: int, first: int) -> None:
         return
     close = tokens.partner[open_at]
     if close + 1 < len(tokens) and tokens.word(close + 1) not in _ENDS_LIST:
-        if is_misspelt(tokens, close + 1, "FROM"):
-            raise unexpected(tokens, tokens[close + 1].start)
+        if shape.is_misspelt(tokens, close + 1, "FROM"):
+            raise shape.unexpected(tokens, tokens[close + 1].start)
         raise _not_whole_list(name, tokens[first].span.to(tokens[close].span))
     _refuse_clauses_inside(tokens, name, open_at, close)
     lifted.words[tokens[select].start] = _WORDS[name]
@@ -306,7 +304,7 @@ class Lifted:
     #: EMIT … at the end
     emits: EmitClause | None = None
     #: window functions of FROM
-    functions_in_from: dict[int, TableFunction] = field(default_factory=dict)
+    functions_in_from: dict[int, window_functions.TableFunction] = field(default_factory=dict)
     #: what stands in the skeleton for the token at an index; "" is blank
     swapped: dict[int, str] = field(default_factory=dict)
     #: one placeholder for all tokens from an index through another
@@ -370,7 +368,7 @@ _PLACEHOLDERS: dict[TokenKind, Callable[[Token], str]] = {
 def lift(tokens: Tokens, expression: ReadExpression) -> Lifted:
     """Take windows, stream words, literals and types out of a SELECT or an expression."""
     lifted = _without_brackets(tokens, expression)
-    lift_table_functions(lifted)
+    window_functions.lift_table_functions(lifted)
     lift_stream_words(lifted)
     lift_frames(lifted)
     lift_clauses(lifted, expression)

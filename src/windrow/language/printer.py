@@ -38,10 +38,8 @@ from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal, co
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
+from windrow.language import compile, shape, vocabulary
 from windrow.language.binder.names import call_sql, describe
-from windrow.language.compile import parse_expression
-from windrow.language.shape import roomy
-from windrow.language.vocabulary import RESERVED
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: words that mean something in some places
@@ -50,7 +48,7 @@ _SOFT = """
     INTERVAL DATE TIMESTAMP CAST TRY_CAST EXTRACT WINDOW ROWS RANGE SLIDE WATTR RATTR SATTR ORIGIN INTERNAL
     WSTREAM ISTREAM DSTREAM RSTREAM ISTREAM_RESTORE RSTREAM_RESTORE BOTH LEADING TRAILING
 """
-_DELICATE = RESERVED | frozenset(_SOFT.split())
+_DELICATE = vocabulary.RESERVED | frozenset(_SOFT.split())
 
 
 def quoted(name: str) -> str:
@@ -186,7 +184,7 @@ def window_text(window: Window, names: Callable[[str], str]) -> str:
     return bracket(window.spec, window.domain, own, names, quoted)
 
 
-@roomy
+@shape.roomy
 def print_query(emit: Emit) -> str:
     """The canonical SQL of a plan."""
     return _streams(emit.branches)
@@ -440,7 +438,7 @@ class _Select:
 def _is_called(text: str, name: str) -> bool:
     """Whether an output of this text has this name without an alias."""
     try:
-        return describe(parse_expression(text)) == name
+        return describe(compile.parse_expression(text)) == name
     except QueryError:
         return False  # casts and parentheses that were not written can make it too deep to be read
 

@@ -24,9 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
-from windrow.language import syntax
-from windrow.language.lift_literals import interval_at
-from windrow.language.literals import interval
+from windrow.language import lift_literals, literals, syntax
 from windrow.language.tokens import TokenKind, Tokens
 from windrow.windows.clause import WindowClause
 from windrow.windows.domain import Quantity
@@ -187,11 +185,11 @@ class _Reader:
     def _length(self, part: Tokens) -> Length:
         sign = -1 if part.word(0) == "-" else 1
         part = part.cut(int(sign < 0), len(part))
-        found = interval_at(part, 0)
+        found = lift_literals.interval_at(part, 0)
         if found is not None and found[1] == len(part) - 1:
             return sign * found[0], True
         if len(part) == 1 and part[0].kind is TokenKind.STRING:
-            return sign * interval(part[0].text[1:-1], (), part.span), True
+            return sign * literals.interval(part[0].text[1:-1], (), part.span), True
         if len(part) == 1 and part[0].kind is TokenKind.NUMBER and part[0].text.isdecimal():
             return sign * int(part[0].text), False
         hint = "write INTERVAL '10' MINUTE, or a bare number where the attribute is a number"
@@ -316,7 +314,7 @@ def _length(node: syntax.Node) -> Length:
     if isinstance(node, syntax.Constant) and node.kind == "STRING":
         text = node.value.strip()
         text = text[len("interval") :] if text.lower().startswith("interval ") else text
-        return (0, True) if text.strip() == "0" else (interval(text, (), node.span), True)
+        return (0, True) if text.strip() == "0" else (literals.interval(text, (), node.span), True)
     if isinstance(node, syntax.Constant) and node.kind == "NUMBER" and node.value.lstrip("-").isdecimal():
         return int(node.value), False
     raise QueryError(

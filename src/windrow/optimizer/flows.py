@@ -48,12 +48,10 @@ from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, conjuncts
 from windrow.algebra.operators import Aggregate, Filter, Project
 from windrow.algebra.plan import Plan, Scan, Window
+from windrow.windows import lifetime, ranges, rows
 from windrow.windows.domain import ROW_NUM, Domain
-from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.panes import Panes
 from windrow.windows.patterns import Pattern
-from windrow.windows.ranges import RangeWindow
-from windrow.windows.rows import RowsWindow
 
 # ------------------------------------------------------------ statistics
 
@@ -260,7 +258,7 @@ def covered(window: Window) -> float:
     >>> from windrow.algebra.expressions import Field, Schema
     >>> from windrow.algebra.types import BIGINT
     >>> s = Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), "s")
-    >>> covered(Window(s, RangeWindow(10, 40))), covered(Window(s, RangeWindow(10, 5)))
+    >>> covered(Window(s, ranges.RangeWindow(10, 40))), covered(Window(s, ranges.RangeWindow(10, 5)))
     (0.25, 1.0)
     """
     return window.spec.coverage
@@ -269,9 +267,9 @@ def covered(window: Window) -> float:
 def rows_within(window: Window, rate: float, values: Mapping[str, float], statistics: Statistics) -> float:
     """How many rows the window holds at an instant, of `rate` rows per unit of time."""
     spec, most = window.spec, rate * statistics.horizon
-    if isinstance(spec, LifetimeWindow):
+    if isinstance(spec, lifetime.LifetimeWindow):
         return rate * statistics.lifetime
-    if isinstance(spec, RowsWindow):
+    if isinstance(spec, rows.RowsWindow):
         alias = window.origins[0].alias
         partitions = 1.0
         for name in spec.partition_by:
@@ -426,11 +424,11 @@ def _is_of_one_window(plan: Aggregate) -> bool:
     return isinstance(below, Window)
 
 
-def _extents(plan: Aggregate) -> RangeWindow | None:
+def _extents(plan: Aggregate) -> ranges.RangeWindow | None:
     """The window whose extents are aggregated, if all windows below have the same ones."""
     spec = plan.leaves[0].spec
     same = len({leaf.spec.period for leaf in plan.leaves}) == 1
-    return spec if same and isinstance(spec, RangeWindow) else None
+    return spec if same and isinstance(spec, ranges.RangeWindow) else None
 
 
 def _per_row(plan: Aggregate, flow: Flow, groups: float) -> Estimate:

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from windrow.algebra.catalog import Stream, Table
-from windrow.algebra.finality import is_final_by_group
-from windrow.algebra.operators import TableJoin
+from windrow.algebra import catalog, finality
+from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
 from windrow.kernels.clock import Clock, Held, Knowns, PaneClock, Timing
@@ -37,11 +36,11 @@ class SlidingUnit:
 
     def __init__(self, emit: Emit, *, by_group: bool | None = None) -> None:
         self.program = PaneProgram(emit, by_group=by_group)
-        self.streams: dict[str, Stream] = {self.program.stream.name: self.program.stream}
-        self.tables: dict[str, Table] = {}
+        self.streams: dict[str, catalog.Stream] = {self.program.stream.name: self.program.stream}
+        self.tables: dict[str, catalog.Table] = {}
         self.stages = len(self.program.levels)
 
-    def misses(self, stream: Stream, column: str) -> bool:
+    def misses(self, stream: catalog.Stream, column: str) -> bool:
         """Whether its groups could become final one by one, and it was not made for that; whatever the column
         is that is promised."""
         mine = stream.name in self.streams and bool(self.program.candidates)
@@ -88,17 +87,17 @@ class GeneralUnit:
         self.program = RelationalProgram(emit, options, by_group=by_group)
         self.timing = Timing(emit, self.program.builder.sources)
         self.streams = dict(self.timing.streams)
-        joins = [node.table for node in emit.walk() if isinstance(node, TableJoin)]
-        self.tables: dict[str, Table] = {scan.table.name: scan.table for scan in joins}
+        joins = [node.table for node in emit.walk() if isinstance(node, ops.TableJoin)]
+        self.tables: dict[str, catalog.Table] = {scan.table.name: scan.table for scan in joins}
         self.stages = 1
         self.placement = placement_of(emit)
         self.table_places = table_places(emit, self.placement)
 
-    def misses(self, stream: Stream, column: str) -> bool:
+    def misses(self, stream: catalog.Stream, column: str) -> bool:
         """Whether its groups could become final by the values of a column, and it was not made for that."""
         if stream.name not in self.streams or column in self.program.builder.sources.get(stream.name, ()):
             return False
-        return is_final_by_group(self.program.emit, stream, column)
+        return finality.is_final_by_group(self.program.emit, stream, column)
 
     @property
     def carries_ends(self) -> bool:
@@ -192,7 +191,7 @@ class UnionUnit(GeneralUnit):
         reached = last if isinstance(last, tuple) else (None,) * len(self.branches)
         return self.timing.moved(before, held, now, now_held, reached)
 
-    def misses(self, stream: Stream, column: str) -> bool:
+    def misses(self, stream: catalog.Stream, column: str) -> bool:
         return any(branch.misses(stream, column) for branch in self.branches)
 
     @property

@@ -18,11 +18,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
-from windrow.algebra.functions.values import STRICT
+from windrow.algebra.functions.values import STRICT, casts, comparison, strings
 from windrow.algebra.functions.values.base import Value
-from windrow.algebra.functions.values.casts import caster
-from windrow.algebra.functions.values.comparison import equality, less
-from windrow.algebra.functions.values.strings import locate
 from windrow.algebra.types import DOUBLE, DataType
 
 # ------------------------------------------------------------ lazy functions
@@ -45,7 +42,7 @@ Lazy = Callable[[Call, tuple[Compiled, ...]], Compiled]
 
 
 def _null_safe(call: Call, args: tuple[Compiled, ...]) -> Compiled:
-    same = equality(call.args[0].type)
+    same = comparison.equality(call.args[0].type)
     left, right = args
 
     def evaluate(row: Row, window: WindowContext | None) -> bool:
@@ -56,7 +53,7 @@ def _null_safe(call: Call, args: tuple[Compiled, ...]) -> Compiled:
 
 
 def _in(call: Call, args: tuple[Compiled, ...]) -> Compiled:
-    same = equality(call.args[0].type)
+    same = comparison.equality(call.args[0].type)
     value, *items = args
 
     def evaluate(row: Row, window: WindowContext | None) -> bool | None:
@@ -93,7 +90,7 @@ def _extremum(better: Callable[[DataType], Callable[[Value, Value], bool]]) -> L
 
 
 def _greater_than(kind: DataType) -> Callable[[Value, Value], bool]:
-    below = less(kind)
+    below = comparison.less(kind)
     return lambda a, b: below(b, a)
 
 
@@ -109,7 +106,7 @@ _COMPARISON: dict[str, Lazy] = {
     "<=>": _null_safe,
     "in": _in,
     "greatest": _extremum(_greater_than),
-    "least": _extremum(less),
+    "least": _extremum(comparison.less),
     "isnan": _isnan,
 }
 
@@ -201,7 +198,7 @@ def _locate(_: Call, args: tuple[Compiled, ...]) -> Compiled:
         if position is None:
             return 0
         wanted, text = args[0](row, window), args[1](row, window)
-        return None if wanted is None or text is None else locate(wanted, text, position)
+        return None if wanted is None or text is None else strings.locate(wanted, text, position)
 
     return evaluate
 
@@ -247,7 +244,7 @@ def compile_expression(expression: Expression, columns: Sequence[str]) -> Compil
         case WindowBound(which):
             return _bound(which)
         case Cast(arg, kind, safe):
-            return _strict(caster(arg.type, kind, safe), (compile_expression(arg, columns),))
+            return _strict(casts.caster(arg.type, kind, safe), (compile_expression(arg, columns),))
         case Call(name, args):
             compiled = tuple(compile_expression(arg, columns) for arg in args)
             if name in LAZY:

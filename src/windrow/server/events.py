@@ -22,11 +22,9 @@ from typing import Any
 from starlette.responses import Response
 
 from windrow.errors import WindrowError
-from windrow.server.access import Receive, Scope, Send
+from windrow.server import access, formats, watch
 from windrow.server.answers import Part, ReadPosition
-from windrow.server.formats import as_json, as_json_rows, columns_of
 from windrow.server.service import Service
-from windrow.server.watch import steady
 
 #: seconds between two signs of life
 _ALIVE = 15.0
@@ -87,7 +85,7 @@ def event(name: str, data: Any, id_: str | None = None) -> bytes:
     b'id: 17\nevent: end\ndata: {"query":"top"}\n\n'
     """
     head = f"id: {id_}\n" if id_ is not None else ""
-    return f"{head}event: {name}\ndata: ".encode() + as_json(data) + b"\n\n"
+    return f"{head}event: {name}\ndata: ".encode() + formats.as_json(data) + b"\n\n"
 
 
 class Tail:
@@ -215,7 +213,7 @@ class Feeds:
     def _ids(self) -> dict[str, str]:
         """The queries that are there, each with its id. One that is dropped in this moment is not."""
         found = {}
-        for name, query in steady(lambda: dict(self._service.windrow.queries)).items():
+        for name, query in watch.steady(lambda: dict(self._service.windrow.queries)).items():
             with suppress(WindrowError):
                 found[name] = query.id
         return found
@@ -289,7 +287,7 @@ class Feeds:
     async def of_query(self, name: str, after: ReadPosition | None) -> AsyncGenerator[bytes, None]:
         """The answers of one query after a place; without one, those to come."""
         query = self._service.query(name)
-        columns = columns_of(query.columns)
+        columns = formats.columns_of(query.columns)
         tail, last = await self._follow(query.name, query.id)
         try:
             place = after if after is not None else last
@@ -355,7 +353,7 @@ def _rest(worked: float) -> float:
 
 def _text_of(part: Part, most: int) -> bytes:
     table = part.table
-    rows = as_json_rows(table.slice(0, most) if most else table)
+    rows = formats.as_json_rows(table.slice(0, most) if most else table)
     data = {"query": part.query, "commit": part.commit, "part": part.number, "last": part.is_last}
     if most:
         return event("answers", {**data, "rows": rows, "of": part.rows})
@@ -377,7 +375,7 @@ class EventStream(Response):
         self._events, self._seconds, self._closed = events, seconds, closed
         self._begin, self._end = begin, end
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: access.Scope, receive: access.Receive, send: access.Send) -> None:
         self._begin()
         headers = [each for each in self.raw_headers if each[0] != b"content-length"]
         whiles = self._send(headers, send), _left(receive), self._closed.wait()
@@ -393,7 +391,7 @@ class EventStream(Response):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _send(self, headers: list[tuple[bytes, bytes]], send: Send) -> None:
+    async def _send(self, headers: list[tuple[bytes, bytes]], send: access.Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         async with aclosing(self._events) as events:
             async for text in events:
@@ -402,6 +400,6 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _left(receive: Receive) -> None:
+async def _left(receive: access.Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

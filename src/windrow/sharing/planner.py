@@ -19,19 +19,10 @@ from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.shared.shared_state import terms_of
-from windrow.sharing import questions, synopses
+from windrow.sharing import questions, rules, synopses
 from windrow.sharing.predicates import Predicate, Relevant, predicate_of
 from windrow.sharing.questions import MOST_INTERVALS, Datum, Need, QueryNeeds
-from windrow.sharing.rules import (
-    MOST_PROBED,
-    QueryShare,
-    SharingPlan,
-    combined,
-    groups_of,
-    holds_joins,
-    holds_windows,
-    relevant_synopses,
-)
+from windrow.sharing.rules import QueryShare, SharingPlan, groups_of
 from windrow.sharing.synopses import Family, Held, SharedGrid, SynopsisKind, Wanted
 from windrow.windows.ranges import RangeWindow
 
@@ -154,7 +145,7 @@ def _alone(reason: str) -> QueryError:
 # ------------------------------------------------------------ planner
 
 
-def share(queries: Mapping[str, Emit], most_probed: int = MOST_PROBED) -> SharingPlan:
+def share(queries: Mapping[str, Emit], most_probed: int = rules.MOST_PROBED) -> SharingPlan:
     """The sharing plan of queries that all come at once."""
     planner = Planner(most_probed)
     planner.add(queries)
@@ -173,7 +164,7 @@ class Use:
 class Planner:
     """What is shared now. A datum is combined from at most `most_probed` synopses; 1 turns SS4 off."""
 
-    def __init__(self, most_probed: int = MOST_PROBED) -> None:
+    def __init__(self, most_probed: int = rules.MOST_PROBED) -> None:
         self.most_probed = most_probed
         self._questions: dict[str, QueryNeeds] = {}
         self._reasons: dict[str, str] = {}
@@ -245,13 +236,13 @@ class Planner:
         if they would get the same, or one of them could no longer be combined from what others have."""
         other, recipes = self.copy(), {name: self._recipes[name].values() for name in queries}
         had = {label for mine in recipes.values() for each in mine for label in each.all}
-        combined = [name for name, mine in recipes.items() if any(len(each.all) > 1 for each in mine)]
+        probed = [name for name, mine in recipes.items() if any(len(each.all) > 1 for each in mine)]
         for name in queries:
             del other._questions[name], other._recipes[name]
         for label in had:
             other._families[other._held.pop(label).family].remove(label)
-        other.take([self._questions[name] for name in queries if name not in combined])
-        for name in combined:
+        other.take([self._questions[name] for name in queries if name not in probed])
+        for name in probed:
             cover = other.cover(self._questions[name])
             if cover is None:
                 return None
@@ -314,13 +305,13 @@ class Planner:
     def _served(self, wanted: Wanted, grid: SharedGrid) -> Relevant[str]:
         """The synopses to take it from; a new one if there are none."""
         known = [self._held[name] for name in self._families[wanted.family]]
-        holds = holds_windows if len(wanted.lengths) == 1 else holds_joins
+        holds = rules.holds_windows if len(wanted.lengths) == 1 else rules.holds_joins
         same = [held for held in known if holds(held, wanted) and _is_bearable(held, wanted)]
         if same:
             best = max(same, key=lambda held: held.grid.width)
             self._held[best.name] = _sized(best, [(best.b, best.b - best.g), best.intervals(wanted)])
             return Relevant((best.name,))
-        found = relevant_synopses(wanted, known, self.most_probed) if self.most_probed > 1 else None
+        found = rules.relevant_synopses(wanted, known, self.most_probed) if self.most_probed > 1 else None
         return found or Relevant((self._new(wanted, grid),))
 
     def _new(self, wanted: Wanted, grid: SharedGrid) -> str:
@@ -421,7 +412,7 @@ def _rank(rule: str) -> tuple[bool, str]:
 
 
 def cover_of(
-    question: QueryNeeds, known: Callable[[Family], Iterable[Held]], most: int = MOST_PROBED
+    question: QueryNeeds, known: Callable[[Family], Iterable[Held]], most: int = rules.MOST_PROBED
 ) -> dict[Need, Relevant[str]] | None:
     """Where all needs of a question can be taken from; None if anything would have to be added."""
     found: dict[Need, Relevant[str]] = {}
@@ -455,10 +446,10 @@ def relevant_of(text: str) -> Relevant[str]:
 
 def _relevant(wanted: Wanted, known: Iterable[Held], most: int) -> Relevant[str] | None:
     usable = [held for held in known if held.is_aligned(wanted) and _is_bearable(held, wanted)]
-    same = [held for held in usable if holds_windows(held, wanted)]
+    same = [held for held in usable if rules.holds_windows(held, wanted)]
     if same:
         return Relevant((max(same, key=lambda held: held.grid.width).name,))
-    return combined(wanted, {held.name: held.predicate for held in usable}, most)
+    return rules.combined(wanted, {held.name: held.predicate for held in usable}, most)
 
 
 def _is_bearable(held: Held, wanted: Wanted) -> bool:

@@ -29,8 +29,6 @@ from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
 from windrow.kernels.aggregates import partials, value_tables
 from windrow.kernels.aggregates.measures import GROUPS, Measures
-from windrow.kernels.aggregates.partials import Partial, UserState
-from windrow.kernels.aggregates.value_tables import Cells, Listed
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
@@ -154,7 +152,7 @@ def _name(shape: partials.Partial | value_tables.Cells) -> str:
 _NAMES: dict[type, str] = {
     partials.CountPartial: "count",
     partials.FloatMoments: "moments",
-    UserState: "state",
+    partials.UserState: "state",
     value_tables.Values: "frequencies",
     value_tables.Buckets: "buckets",
     value_tables.Ranks: "ranks",
@@ -200,7 +198,7 @@ _SHARED = (
     partials.FloatMoments,
     partials.Extreme,
     partials.Edge,
-    UserState,
+    partials.UserState,
 )
 _SHARED_CELLS = (
     value_tables.Values,
@@ -340,7 +338,7 @@ def _needs(
         mine = order if any(user.ordered for user in users) else ()
         predicate = predicate_of(conjunction((*where, *conjuncts(normal.of(chosen)))))
         cut = SharedGrid.of((query.cut.range or 0,), query.cut.slide, query.cut.origin)
-        listed = cut if isinstance(cells, Listed) else None
+        listed = cut if isinstance(cells, value_tables.Listed) else None
         datum = Datum(cells, tuple(map(normal.of, args)), mine, listed)
         yield table, (Need(datum, predicate, sensitive),), False
 
@@ -372,7 +370,7 @@ def _check_expressions(query: SlidingQuery, normal: Normal) -> None:
         raise _alone("an aggregate depends on the order in which states are combined")
 
 
-def _check_shape(shape: Partial | Cells, aggregate: str) -> None:
+def _check_shape(shape: partials.Partial | value_tables.Cells, aggregate: str) -> None:
     if not can_be_shared(shape):
         raise _alone(f"the state of {aggregate} depends on the windows it is of")
 

@@ -55,9 +55,7 @@ from windrow.physical.planner import Shared
 from windrow.sharing.predicates import Predicate, Relevant, find_cover, find_difference, find_disjoint_cover
 from windrow.sharing.questions import Datum, Need, QueryNeeds
 from windrow.sharing.synopses import Held, SynopsisKind, Wanted
-from windrow.windows.panes import sub_windows_of
-from windrow.windows.ranges import RangeWindow
-from windrow.windows.spec import SlideGrid
+from windrow.windows import panes, ranges, spec
 
 # ------------------------------------------------------------ rules
 
@@ -194,7 +192,7 @@ def may_take(query: Emit, other: Emit) -> bool:
     >>> from windrow.algebra.types import BIGINT
     >>> stream = Stream("S", Schema((Field("ts", BIGINT),)), "ts")
     >>> def counted(length, slide):
-    ...     rows = Window(Scan(stream, "S"), RangeWindow(length, slide))
+    ...     rows = Window(Scan(stream, "S"), ranges.RangeWindow(length, slide))
     ...     return Emit(Aggregate(rows, (), (("n", AggregateCall("count", (), BIGINT)),)))
     >>> often = counted(10, 2)
     >>> may_take(counted(10, 4), often), may_take(counted(10, 5), often), may_take(counted(8, 4), often)
@@ -206,11 +204,11 @@ def may_take(query: Emit, other: Emit) -> bool:
     return mine.is_within(theirs)
 
 
-def grid_of(query: Emit) -> SlideGrid | None:
+def grid_of(query: Emit) -> spec.SlideGrid | None:
     """The instants at which all windows of a query move; None if they are not windows of time over streams
     that move together."""
     plain = all(isinstance(origin, Scan) for leaf in query.leaves for origin in leaf.origins)
-    grids = {leaf.spec.grid if isinstance(leaf.spec, RangeWindow) else None for leaf in query.leaves}
+    grids = {leaf.spec.grid if isinstance(leaf.spec, ranges.RangeWindow) else None for leaf in query.leaves}
     return grids.pop() if plain and len(grids) == 1 else None
 
 
@@ -219,8 +217,8 @@ def unslid(query: Emit) -> Hashable:
     items depend on how windows are cut. A query whose windows do not move together is like no other."""
     if grid_of(query) is None:
         return query, object()
-    cuts = {sub_windows_of(leaf.spec) for leaf in query.leaves} if _keeps_lists(query) else set()
-    return moving_on(query, SlideGrid(1)), frozenset(cuts)
+    cuts = {panes.sub_windows_of(leaf.spec) for leaf in query.leaves} if _keeps_lists(query) else set()
+    return moving_on(query, spec.SlideGrid(1)), frozenset(cuts)
 
 
 def _keeps_lists(query: Emit) -> bool:
@@ -229,11 +227,11 @@ def _keeps_lists(query: Emit) -> bool:
     return any(function_of(call).size is Size.LISTS for call in calls)
 
 
-def moving_on(query: Emit, grid: SlideGrid) -> Emit:
+def moving_on(query: Emit, grid: spec.SlideGrid) -> Emit:
     """The same query at other instants."""
 
     def change(node: Plan) -> Plan:
-        if isinstance(node, Window) and isinstance(node.spec, RangeWindow):
+        if isinstance(node, Window) and isinstance(node.spec, ranges.RangeWindow):
             return replace(node, spec=replace(node.spec, slide=grid.period, origin=grid.origin))
         return node
 

@@ -37,9 +37,8 @@ from threading import Event, RLock, Thread
 from typing import Self
 
 from windrow.errors import StateError
+from windrow.state import chunk, filelock
 from windrow.state import names as file_names
-from windrow.state.chunk import chunk_missing
-from windrow.state.filelock import Lock
 from windrow.state.history import History
 from windrow.state.manifest import Manifest
 from windrow.state.store import RESTORE, Store, damaged
@@ -286,7 +285,7 @@ class CommitLog:
     2
     """
 
-    def __init__(self, store: Store, owner: Owner, lock: Lock | None, last: Manifest) -> None:
+    def __init__(self, store: Store, owner: Owner, lock: filelock.Lock | None, last: Manifest) -> None:
         self.store, self.owner, self.last = store, owner, last
         self.history = History(store)
         self.leases = Leases(self.history.numbers()[0])
@@ -404,7 +403,7 @@ class CommitLog:
             self._check_name(name, manifest.number)
         missing = self.store.missing(fresh)
         if missing is not None:
-            raise chunk_missing(self.store.place(missing))
+            raise chunk.chunk_missing(self.store.place(missing))
 
     def _check_name(self, name: str, number: int) -> None:
         """A file the sweep may be about to remove cannot be named: it has another owner, or is too old."""
@@ -436,7 +435,7 @@ class CommitLog:
         self._ended = doubt if visible else None
 
 
-def _lock(store: Store) -> Lock | None:
+def _lock(store: Store) -> filelock.Lock | None:
     try:
         return store.lock(file_names.LOCK)
     except BlockingIOError:
@@ -448,7 +447,7 @@ def _release(store: Store, owner: Owner) -> None:
         write_released(store, owner.epoch)
 
 
-def _become_owner(store: Store, lock: Lock | None, *, takeover: bool) -> Owner:
+def _become_owner(store: Store, lock: filelock.Lock | None, *, takeover: bool) -> Owner:
     """The next owner epoch, if the last owner lets go of its own or is gone."""
     history = History(store)
     while True:
@@ -484,7 +483,7 @@ def _check_gone(store: Store, before: Owner, me: Owner, *, locked: bool, takeove
         raise two_owners(str(store), before, alive=True)
 
 
-def _fence(store: Store, owner: Owner, lock: Lock | None) -> Manifest:
+def _fence(store: Store, owner: Owner, lock: filelock.Lock | None) -> Manifest:
     """Repeat the last manifest under the new owner: earlier owners find the number after theirs taken."""
     history = History(store)
     while True:

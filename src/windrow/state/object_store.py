@@ -35,9 +35,7 @@ import pyarrow as pa
 
 from windrow.credentials import Resolved, refuse_literals, resolve
 from windrow.errors import QueryError, StateError, to_install
-from windrow.state.block_cache import BlockCache, mapped
-from windrow.state.crash import crash_point
-from windrow.state.filelock import Lock
+from windrow.state import block_cache, crash, filelock
 from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
 from windrow.state.store import LocalStore, Store, check_name, explained, foreign
 
@@ -125,9 +123,11 @@ class ObjectStore:
         return _number(self._options.get("lease"), _LEASE, "lease")
 
     @cached_property
-    def cache(self) -> BlockCache:
+    def cache(self) -> block_cache.BlockCache:
         """Where blocks of it are kept on this machine."""
-        return BlockCache(*self._beside("blocks"), _bytes(self._options.get("cache_bytes"), _CACHE_BYTES))
+        return block_cache.BlockCache(
+            *self._beside("blocks"), _bytes(self._options.get("cache_bytes"), _CACHE_BYTES)
+        )
 
     @property
     def local(self) -> Path:
@@ -183,16 +183,16 @@ class ObjectStore:
         paths = sorted((each["path"] for each in found), key=lambda path: (f"/{COMMITS}/" in path, path))
         self._delete(paths)
 
-    def lock(self, name: str) -> Lock | None:
+    def lock(self, name: str) -> filelock.Lock | None:
         """There are none: owners have a lease."""
         return None
 
     # ------------------------------------------------------------ writing
 
     def create(self, name: str, data: bytes, what: str) -> None:
-        crash_point(f"{what}-temp-written")
+        crash.crash_point(f"{what}-temp-written")
         self._create(name, data)
-        crash_point(f"{what}-linked")
+        crash.crash_point(f"{what}-linked")
 
     def _create(self, name: str, data: bytes | memoryview) -> None:
         """Put the object unless there is one; whatever the answer was, the name itself decides."""
@@ -229,7 +229,7 @@ class ObjectStore:
         with explained("write", self.cache.root), self.cache.scratch() as path:
             with path.open("w+b") as file:
                 yield file
-            data = mapped(path)
+            data = block_cache.mapped(path)
             for number, begin in enumerate(range(0, data.size or 1, BLOCK)):
                 self.cache.keep(name, number, data.slice(begin, min(BLOCK, data.size - begin)), data.size)
         try:
@@ -270,7 +270,7 @@ class ObjectStore:
             some = paths[at : at + 1000]
             with suppress(FileNotFoundError):
                 self._asked("remove", f"{self}/{some[0]}", lambda some=some: self._deleted(some))  # type: ignore[misc]
-            crash_point("sweep-between-removals")
+            crash.crash_point("sweep-between-removals")
 
     def _deleted(self, paths: list[str]) -> None:
         try:

@@ -15,10 +15,8 @@ from weakref import finalize
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.catalog import Late, Stream, instant_type
-from windrow.algebra.expressions import Field, Schema
+from windrow.algebra import catalog, expressions, types
 from windrow.algebra.plan import Emit, Scan, TableScan
-from windrow.algebra.types import STRING
 from windrow.algebra.values import Change, canonical_rows, instant, not_final
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
 from windrow.engine.rescale import rescale
@@ -122,7 +120,7 @@ class SparkExecutor:
     def _count_late(self, stream: str, frame: pl.DataFrame) -> None:
         """The engine only counts rows it drops; here they are kept, as other executors do."""
         record = self.engine.streams[stream]
-        if record.stream.late is Late.DROP and frame.height:
+        if record.stream.late is catalog.Late.DROP and frame.height:
             late = Intake(record.stream).judge(record.known, frame, self.now).late
             self._late.setdefault(stream, []).extend(rows_of(late, record.stream.schema))
 
@@ -195,7 +193,7 @@ class SparkExecutor:
         if stream not in self.engine.streams:
             raise DataError(f"no stream `{stream}` in this query", hint=nearest(stream, self.engine.streams))
 
-    def _keep_late(self, stream: Stream, delivery: Delivery) -> None:
+    def _keep_late(self, stream: catalog.Stream, delivery: Delivery) -> None:
         for table in delivery.pieces():
             rows = rows_of(frame_from_arrow(table, stream.schema), stream.schema)
             self._late.setdefault(stream.name, []).extend(rows)
@@ -234,8 +232,8 @@ class CollectedAnswers(_Collected):
 
     def _add(self, delivery: Delivery) -> None:
         emit, domain = self._emit, self._emit.leaves[0].domain
-        op = (Field("op", STRING),) if emit.emits_deletions else ()
-        at = Schema((Field("at", instant_type(domain)), *op))
+        op = (expressions.Field("op", types.STRING),) if emit.emits_deletions else ()
+        at = expressions.Schema((expressions.Field("at", catalog.instant_type(domain)), *op))
         for table in delivery.pieces():
             known = frame_from_arrow(table.select(at.names), at)
             answers = table.select(range(len(at), table.num_columns)).rename_columns(emit.schema.names)

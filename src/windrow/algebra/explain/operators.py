@@ -14,14 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context
 
+from windrow.algebra import catalog, types
 from windrow.algebra import operators as ops
-from windrow.algebra.catalog import ProgressRule, Stream
 from windrow.algebra.expressions import TRUE, Expression, Literal
 from windrow.algebra.functions.calendar import timestamp_text
 from windrow.algebra.functions.registry import ATOM
 from windrow.algebra.functions.sql_text import constant_sql, is_ordinary, precedence, to_sql
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, Subquery, TableScan, Window
-from windrow.algebra.types import SMALLINT, STRING
 from windrow.windows import calendar, cumulate, landmark, lifetime, ranges, session, slide_by_tuple
 from windrow.windows.domain import CALENDAR, DAYS, MICROSECONDS, MONTHS, ROW_NUM, Domain, Quantity
 from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
@@ -76,7 +75,7 @@ def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attribute
         case calendar.CalendarWindow():
             origin = _optional("ORIGIN", spec.origin or None, domain, point)
             sizes = [f"RANGE {calendar_length(spec.length)}", f"SLIDE {calendar_length(spec.step)}"]
-            return [*sizes, *origin, "ZONE " + to_sql(Literal(spec.zone, STRING), str)]
+            return [*sizes, *origin, "ZONE " + to_sql(Literal(spec.zone, types.STRING), str)]
         case session.SessionWindow():
             gap = f"SESSION {quantity(spec.gap, domain)}" + " INCLUSIVE" * spec.inclusive
             return [gap, *_partitions(spec.partition_by, attributes)]
@@ -115,7 +114,7 @@ def _lifetime(spec: lifetime.LifetimeWindow, names: Spell) -> str:
     """The expression and its unit, of all of it: operators are put in parentheses."""
     text = to_sql(spec.expression, names)
     unit = next((name for name, size in MICROSECONDS.items() if 1 < size == spec.scale), "")
-    bare = isinstance(spec.expression, Literal) and spec.expression.type == SMALLINT
+    bare = isinstance(spec.expression, Literal) and spec.expression.type == types.SMALLINT
     if (unit and precedence(spec.expression) < ATOM) or bare:
         text = f"({text})"  # 5S by itself would be five seconds
     return f"{text} {unit}".rstrip()
@@ -187,18 +186,19 @@ def point(instant: int, domain: Domain) -> str:
     return f"'{timestamp_text(instant)}'" if is_ordinary(instant) else f"{instant} MICROSECONDS"
 
 
-def resolution_text(stream: Stream) -> str:
+def resolution_text(stream: catalog.Stream) -> str:
     """What follows the name of a WATTR that is a DOUBLE or a DECIMAL."""
     return "" if stream.domain.resolution is None else f" RESOLUTION {_number(1, stream.domain)}"
 
 
-def policy(stream: Stream) -> str | None:
+def policy(stream: catalog.Stream) -> str | None:
     """How a stream's punctuation is made, in the words of CREATE STREAM; None if it has none."""
     rule = stream.progress
     per = f" PER {rule.per}" if rule.per else ""
     if stream.also:
         own = {
-            name: replace(stream, wattr=name, progress=ProgressRule(p), also=()) for name, p in stream.also
+            name: replace(stream, wattr=name, progress=catalog.ProgressRule(p), also=())
+            for name, p in stream.also
         }
         further = [f"ALSO {name} {policy(each)}" for name, each in own.items()]
         return " ".join(filter(None, [policy(replace(stream, also=())), *further]))

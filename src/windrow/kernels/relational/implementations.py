@@ -38,9 +38,8 @@ from windrow.kernels.relational.aggregate import by_expiry, group_by, row_panes,
 from windrow.kernels.relational.distinct import CountingDelta, DeltaStar, Presence
 from windrow.kernels.relational.emission import ByCount, Changes, HeldRows, Reports, Restored, Snapshots
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
+from windrow.kernels.relational.internal import build, runs
 from windrow.kernels.relational.internal import operators as internal
-from windrow.kernels.relational.internal.build import Outliving
-from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns
 from windrow.kernels.relational.join import multiway, partners
 from windrow.kernels.relational.negation import Difference, Keys, Matched, Semijoin, _Asked
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
@@ -92,17 +91,17 @@ OPERATORS: dict[type[Operator], str] = {
     Ranked: "rank.1",
     Framed: "frames.1",
     internal.Staying: "staying-results.1",
-    Outliving: "outliving.1",
+    build.Outliving: "outliving.1",
     internal.Witnessed: "outliving-witnessed.1",
     internal.Unmatched: "outliving-unmatched.1",
     internal.Valued: "outliving-valued.1",
     internal.Branch: "outliving-branch.1",
     internal.Stamped: "outliving-stamped.1",
     internal.Copies: "outliving-copies.1",
-    WindowRuns: "runs-of-window.1",
-    TableRuns: "runs-of-table.1",
-    ValueRuns: "runs-of-values.1",
-    GroupRuns: "runs-of-groups.1",
+    runs.WindowRuns: "runs-of-window.1",
+    runs.TableRuns: "runs-of-table.1",
+    runs.ValueRuns: "runs-of-values.1",
+    runs.GroupRuns: "runs-of-groups.1",
     Changes: "changes.1",
     Snapshots: "snapshots.1",
     Reports: "reports.1",
@@ -406,12 +405,12 @@ class OperatorReading:
         )
 
     @of.register
-    def _(self, operator: Outliving) -> Implementation:
+    def _(self, operator: build.Outliving) -> Implementation:
         why = "results outlive rows of INTERNAL windows, and no faster way is known for this plan"
         return Implementation("computed again where rows change", why)
 
     @of.register
-    def _(self, operator: Runs) -> Implementation:
+    def _(self, operator: runs.Runs) -> Implementation:
         return Implementation(
             "rows kept whole", "what is computed again above needs where each began and ended"
         )
@@ -536,8 +535,8 @@ for _kind, _state in {
     Limited: "all rows below",
     Ranked: "all rows below",
     internal.Staying: "results that outlive their rows",
-    Outliving: "the rows below, whole",
-    Runs: "the rows below, whole",
+    build.Outliving: "the rows below, whole",
+    runs.Runs: "the rows below, whole",
     internal.Recomputed: "results until they end",
     TablePieces: "the changes of the table that rows may still ask for",
     LookedUp: "the changes of the table that rows may still ask for",

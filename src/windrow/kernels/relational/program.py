@@ -36,10 +36,9 @@ import polars as pl
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit
 from windrow.kernels.clock import Clock, Held, Knowns, Slice, Timing
-from windrow.kernels.relational import emission
+from windrow.kernels.relational import build, emission
+from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational.aggregate.by_expiry import Lifts, ending
-from windrow.kernels.relational.build import Builder, lag_of
-from windrow.kernels.relational.expiry_layouts import Choice, Options, count_of
 from windrow.kernels.relational.operator import Operator, Projected, Step
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, VE, VS, blank, greatest_end
 from windrow.kernels.relational.windows.leaf import Intervals
@@ -216,14 +215,16 @@ class RelationalProgram:
     def __init__(
         self,
         emit: Emit,
-        options: Options | None = None,
+        options: layouts.Options | None = None,
         *,
         as_relation: bool = False,
         by_group: bool | None = True,
     ) -> None:
         self.emit = emit
-        self.options = options or Options()
-        self.builder = Builder(emit, Choice(self.options), as_relation=as_relation, by_group=by_group)
+        self.options = options or layouts.Options()
+        self.builder = build.Builder(
+            emit, layouts.Choice(self.options), as_relation=as_relation, by_group=by_group
+        )
         self.root = self.builder.root()
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
         #: why nothing waits for a report; a relation may be asked for at any time
@@ -265,11 +266,11 @@ class RelationalProgram:
         state = states.get(path, State())
         emit = root.emit
         clock = news.clock if root is self.root else news.clock.plain
-        lag = 0 if root.name == "restore" else lag_of(emit)
+        lag = 0 if root.name == "restore" else build.lag_of(emit)
         step = Step(clock, Slice.of(clock, lag), news.rows, news.changes)
         step.until = news.until if root is self.root else -FOREVER
         step.grids = news.parts.reports if root is self.root else ()
-        step.last_end = max(state.meta.get(LAST_END, -FOREVER), _last_change(emit, news, lag_of(emit)))
+        step.last_end = max(state.meta.get(LAST_END, -FOREVER), _last_change(emit, news, build.lag_of(emit)))
         (below,) = root.inputs
         if root.needs_last_end and step.slice.ended:
             asking = replace(step, slides=[], entered=[])
@@ -318,7 +319,7 @@ class RelationalProgram:
     def state_rows(self, states: States) -> dict[str, int]:
         """How many rows each operator keeps, by its place and name."""
         return {
-            f"{path} {operator.name}": sum(map(count_of, states[path].chunks.values()))
+            f"{path} {operator.name}": sum(map(layouts.count_of, states[path].chunks.values()))
             for path, operator in self.operators()
             if path in states
         } | ({emission.WAITING: _waiting(states[emission.WAITING])} if emission.WAITING in states else {})

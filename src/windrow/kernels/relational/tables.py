@@ -31,17 +31,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from windrow.algebra.catalog import Table, TableKind
-from windrow.algebra.expressions import Schema
-from windrow.algebra.operators import TableJoin
+from windrow.algebra import catalog, expressions
+from windrow.algebra import operators as ops
 from windrow.algebra.plan import TableScan
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import frame_of as columns_from
+from windrow.kernels.relational import expiry_layouts as layouts
+from windrow.kernels.relational import operator
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
 from windrow.kernels.relational.join.partners import Condition, keyed, satisfying
-from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import State
 from windrow.windows.domain import INFINITY, Instant, check_instant
@@ -52,7 +51,7 @@ Values: TypeAlias = tuple[Any, ...]
 class TableContents:
     """The rows of a table, each as often as it is there."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: catalog.Table) -> None:
         self.table = table
         self.rows: Counter[Values] = Counter()
         self._places = [table.schema.index(name) for name in table.key]
@@ -73,7 +72,7 @@ class TableContents:
             self._check_keys({self._key(row) for row in gone}, [self._key(row) for row in new])
 
     def _check_keys(self, freed: set[Values], keys: Sequence[Values]) -> None:
-        never = self.table.kind is TableKind.NRR
+        never = self.table.kind is catalog.TableKind.NRR
         seen: set[Values] = set()
         for key in keys:
             if key in seen or (key in self._present and (never or key not in freed)) or key in self.retired:
@@ -106,7 +105,7 @@ class TableContents:
 
     def _leave(self, key: Values) -> None:
         self._present.discard(key)
-        if self.table.kind is TableKind.NRR:
+        if self.table.kind is catalog.TableKind.NRR:
             self.retired.add(key)
 
     def difference(self, rows: Iterable[Values]) -> tuple[list[Values], list[Values]]:
@@ -130,7 +129,7 @@ ROW = "#row"
 class TableIntake:
     """What a table accepts: changes in order. A table nobody punctuates is taken to be complete."""
 
-    table: Table
+    table: catalog.Table
     progress: Instant = INFINITY
     last: Instant = -INFINITY
 
@@ -180,7 +179,7 @@ def check_order(table: str, at: int, last: Instant, progress: Instant) -> None:
 
 
 def changes_at(
-    schema: Schema, at: int, gone: Sequence[tuple[Any, ...]], new: Sequence[tuple[Any, ...]]
+    schema: expressions.Schema, at: int, gone: Sequence[tuple[Any, ...]], new: Sequence[tuple[Any, ...]]
 ) -> pl.DataFrame:
     """Canonical rows that leave and come at an instant, as changes."""
     frames = [(columns_from(schema, gone), -1), (columns_from(schema, new), 1)]
@@ -190,7 +189,7 @@ def changes_at(
     )
 
 
-class TablePieces(Operator):
+class TablePieces(operator.Operator):
     """A RELATION as pieces. `lag` is 1 where the answer at E sees the table as it is before E."""
 
     name = "table"
@@ -201,9 +200,11 @@ class TablePieces(Operator):
         self.columns = signed.columns_of(scan.schema)
         self.changed: Columns = signed.columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
         frame = signed.together(
-            [frame_of(state.of(CHANGES), self.changed), changes_of(self.scan, step)], self.changed
+            [layouts.frame_of(state.of(CHANGES), self.changed), changes_of(self.scan, step)], self.changed
         )
         if not frame.height:
             return state, signed.blank(self.columns)
@@ -216,10 +217,12 @@ class TablePieces(Operator):
             pl.lit(FOREVER, pl.Int64).alias(VE),
             pl.lit(-FOREVER, pl.Int64).alias(TS),
         )
-        return State({CHANGES: chunks_of(frame.filter(pl.Series(~due)))}), found.select(list(self.columns))
+        return State({CHANGES: layouts.chunks_of(frame.filter(pl.Series(~due)))}), found.select(
+            list(self.columns)
+        )
 
 
-class LookedUp(Operator):
+class LookedUp(operator.Operator):
     """⋈ with an NRR: each row sees the changes before its own instant.
 
     No row to come is older than the clock by more than `reach`, so that changes before that are added up;
@@ -228,7 +231,7 @@ class LookedUp(Operator):
 
     name = "⋈ NRR"
 
-    def __init__(self, plan: TableJoin, below: Operator, reach: int | None = None) -> None:
+    def __init__(self, plan: ops.TableJoin, below: operator.Operator, reach: int | None = None) -> None:
         self.inputs = (below,)
         self.reach = reach
         self.outer = plan.outer
@@ -239,11 +242,13 @@ class LookedUp(Operator):
         table = signed.columns_of(self.scan.schema, {})
         self.columns = values | table | dict(SIGNED)
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
         new = changes_of(self.scan, step)
-        history = signed.together([frame_of(state.of(CHANGES), self.changed), new], self.changed)
+        history = signed.together([layouts.frame_of(state.of(CHANGES), self.changed), new], self.changed)
         if new.height:
-            state = State({CHANGES: chunks_of(self._added_up(history, step.slice.floor))})
+            state = State({CHANGES: layouts.chunks_of(self._added_up(history, step.slice.floor))})
         (rows,) = inputs
         if not rows.height or not (history.height or self.outer):
             return state, signed.blank(self.columns)
@@ -281,7 +286,7 @@ class LookedUp(Operator):
         return pairs
 
 
-def changes_of(scan: TableScan, step: Step) -> pl.DataFrame:
+def changes_of(scan: TableScan, step: operator.Step) -> pl.DataFrame:
     """The changes of a step, as the scan names their columns."""
     frame = step.changes.get(scan.table.name)
     columns = signed.columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})

@@ -42,9 +42,7 @@ from windrow.language.binder.expressions import ExpressionBinder, conditions, ha
 from windrow.language.binder.scope import NamedColumn, Scope, at, mistake, refuse, walk
 from windrow.language.binder.sources import NESTED, Conditions, FromItem, renamed, table_at_its_rows
 from windrow.optimizer.trees import can_ever_fail
-from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.ranges import RangeWindow, UnboundedWindow
-from windrow.windows.spec import WindowSpec
+from windrow.windows import landmark, ranges, spec
 
 BindRows = Callable[[syntax.Select, Context], "BoundRows"]
 
@@ -204,16 +202,18 @@ def _rows_by_themselves(stream: Plan, scan: TableScan) -> Plan:
     """The rows of a RELATION from the first instant at which a window of the query has had a row."""
     seen = []
     for leaf in stream.leaves:
-        grid = leaf.spec.grid if isinstance(leaf.spec, RangeWindow) else None
+        grid = leaf.spec.grid if isinstance(leaf.spec, ranges.RangeWindow) else None
         if leaf.spec.is_periodic and grid is None:
             raise QueryError(
                 f"rows of RELATION `{scan.table.name}` are kept beside windows that move by time",
                 code="table-preserved",
                 hint="write [RANGE r] or [RANGE r SLIDE s]",
             )
-        since: WindowSpec = UnboundedWindow(wattr=leaf.spec.wattr)
-        if isinstance(leaf.spec, RangeWindow) and leaf.spec.slide is not None:
-            since = LandmarkWindow(None, None, leaf.spec.slide, leaf.spec.origin, wattr=leaf.spec.wattr)
+        since: spec.WindowSpec = ranges.UnboundedWindow(wattr=leaf.spec.wattr)
+        if isinstance(leaf.spec, ranges.RangeWindow) and leaf.spec.slide is not None:
+            since = landmark.LandmarkWindow(
+                None, None, leaf.spec.slide, leaf.spec.origin, wattr=leaf.spec.wattr
+            )
         seen.append(ops.Project(Window(leaf.input, since), (("seen", Literal(1, types.INT)),)))
     once = ops.Distinct(seen[0] if len(seen) == 1 else ops.Union(tuple(seen)))
     return _padded(ops.TableJoin(once, scan, TRUE), scan.schema.names)

@@ -27,11 +27,9 @@ from windrow.algebra.functions.calendar import date_text, timestamp_text
 from windrow.algebra.functions.refusals import CLOCK_WORDS
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.errors import QueryError
-from windrow.language import syntax
+from windrow.language import lift_literals, sql, syntax
 from windrow.language.binder.queries import bind_relation
 from windrow.language.catalog import Catalog, StandingQuery
-from windrow.language.lift_literals import Cursor
-from windrow.language.sql import read_query
 from windrow.language.tokens import TokenKind, Tokens
 from windrow.windows.clause import WindowClause
 from windrow.windows.domain import ARRIVAL_TS
@@ -56,10 +54,10 @@ class Once:
 
 def read_once(tokens: Tokens) -> syntax.SelectOnce:
     """A SELECT and what follows it, from all of the tokens."""
-    cursor = Cursor(tokens)
+    cursor = lift_literals.Cursor(tokens)
     while not cursor.done and not _begins_option(cursor):
         cursor.index = tokens.partner[cursor.index] + 1 if cursor.word == "(" else cursor.index + 1
-    query = read_query(tokens.cut(0, cursor.index))
+    query = sql.read_query(tokens.cut(0, cursor.index))
     found: dict[str, Any] = {}
     while not cursor.done:
         word = cursor.choose(("WITH", "PRIORITY"), "WITH ISOLATION or PRIORITY")
@@ -81,7 +79,7 @@ _INSTEAD = {
 }
 
 
-def _begins_option(cursor: Cursor) -> bool:
+def _begins_option(cursor: lift_literals.Cursor) -> bool:
     if cursor.word == "WITH":
         return cursor.next_is("WITH", "ISOLATION")
     after = cursor.index + 1

@@ -21,12 +21,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from windrow.algebra import aggregates
-from windrow.algebra.checks import no_internal_windows
+from windrow.algebra import aggregates, checks, types
 from windrow.algebra.expressions import ColumnRef, Expression, cast, conjunction
 from windrow.algebra.operators import Distinct, Except, Exists, Filter, Limit, Project, Union
 from windrow.algebra.plan import Emit, Plan, StreamWord, Subquery, Window
-from windrow.algebra.types import DataType, common_type
 from windrow.language import syntax
 from windrow.language.binder import constants, expressions, from_where, ways_out
 from windrow.language.binder.aggregates import Groups, Overs, is_grouped
@@ -410,7 +408,7 @@ def _selected_as_set(nested: Project) -> Project:
 def _intersected(left: Plan, right: Plan) -> Plan:
     """Each row of the left side once, while the right side has it."""
     for side in (left, right):
-        no_internal_windows(side, "INTERSECT")
+        checks.no_internal_windows(side, "INTERSECT")
     kept, other = renamed(_distinct(left), NESTED), renamed(right, f"{NESTED}_2")
     ones = map(kept.schema.column, kept.schema.names)
     twos = map(other.schema.column, other.schema.names)
@@ -442,14 +440,16 @@ def _aligned(kind: str, written: list[syntax.QueryExpression], plans: list[Plan]
     return [_as_types(plan, targets) for plan in plans]
 
 
-def _meeting(query: syntax.QueryExpression, what: str, left: DataType, right: DataType) -> DataType:
-    found = common_type(left, right)
+def _meeting(
+    query: syntax.QueryExpression, what: str, left: types.DataType, right: types.DataType
+) -> types.DataType:
+    found = types.common_type(left, right)
     if found is None:
         refuse(query, f"{what} is {left} above and {right} here", "set-types", "CAST one of them")
     return found
 
 
-def _as_types(plan: Plan, targets: list[DataType]) -> Plan:
+def _as_types(plan: Plan, targets: list[types.DataType]) -> Plan:
     if list(plan.schema.types) == targets:
         return plan
     if isinstance(plan, Project) and not isinstance(plan.input, Limit):
@@ -474,7 +474,7 @@ def _named(plan: Plan, names: Sequence[str]) -> Plan:
 
 
 def _cast_all(
-    outputs: Sequence[tuple[str, Expression]], targets: list[DataType]
+    outputs: Sequence[tuple[str, Expression]], targets: list[types.DataType]
 ) -> tuple[tuple[str, Expression], ...]:
     return tuple((name, cast(value, kind)) for (name, value), kind in zip(outputs, targets, strict=True))
 

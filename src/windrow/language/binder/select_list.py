@@ -16,9 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.errors import nearest
-from windrow.language.binder.constants import whole_number
-from windrow.language.binder.expressions import is_bound
-from windrow.language.binder.names import describe
+from windrow.language.binder import constants, expressions, names
 from windrow.language.binder.scope import NamedColumn, Scope, rebuilt, refuse
 from windrow.language.syntax import Name, Node, SelectItem, Star
 
@@ -34,7 +32,7 @@ class Item:
 
     @property
     def label(self) -> str:
-        return self.alias or (self.column.name if self.column else describe(self.node))
+        return self.alias or (self.column.name if self.column else names.describe(self.node))
 
     @property
     def key(self) -> str:
@@ -78,7 +76,7 @@ class SelectList:
 
         In ORDER BY aliases win over columns, elsewhere columns over aliases.
         """
-        position = whole_number(node)
+        position = constants.whole_number(node)
         if position is not None:
             return self._at_position(node, position)
         return self.without_aliases(node, columns_win)
@@ -112,7 +110,7 @@ def expand(written: tuple[SelectItem, ...], scope: Scope) -> SelectList:
 def _with_names_before(before: SelectList, node: Node, scope: Scope) -> Node:
     """An expression that may read the outputs before it; columns and bounds of windows go first."""
     if isinstance(node, Name):
-        own = scope.knows(node) or is_bound(node)
+        own = scope.knows(node) or expressions.is_bound(node)
         return node if own else before.aliased(node) or node
     return rebuilt(node, lambda part: _with_names_before(before, part, scope))
 

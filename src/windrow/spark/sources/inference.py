@@ -25,9 +25,7 @@ import pyarrow.parquet as pq
 
 from windrow.algebra import types as dt
 from windrow.errors import QueryError
-from windrow.spark.sources.check import read_generator_url
-from windrow.spark.sources.listing import is_local, local_files
-from windrow.spark.sources.urls import FilesUrl, format_of, parse_url, read_files_url
+from windrow.spark.sources import check, listing, urls
 
 #: so many rows, of so many files, are looked at
 _ROWS, _FILES = 10_000, 3
@@ -51,12 +49,12 @@ _NUMBERS = (dt.BIGINT, dt.DOUBLE)
 
 def infer_columns(kind: str, name: str, source: str) -> list[tuple[str, str]]:
     """The columns of what stands after FROM: names, and types as they are written."""
-    url = parse_url(source)
+    url = urls.parse_url(source)
     changelog = url.options.pop("changelog", None) if kind == "TABLE" else None
     if url.scheme == "generator":
-        found = _of_arrow(read_generator_url(url).generator.schema)
+        found = _of_arrow(check.read_generator_url(url).generator.schema)
     elif url.scheme == "files":
-        found = _of_files(kind, name, read_files_url(url))
+        found = _of_files(kind, name, urls.read_files_url(url))
     else:
         raise _cannot(kind, name, f"`{url.scheme}:` has no rows to look at before it runs")
     if changelog == "debezium":
@@ -75,13 +73,13 @@ def widest(texts: Iterable[str]) -> dt.DataType:
     return _known(reduce(_common, map(_looks, filter(None, texts)), dt.NULL))
 
 
-def _of_files(declared: str, name: str, wanted: FilesUrl) -> dict[str, dt.DataType]:
-    if not is_local(wanted.place):
+def _of_files(declared: str, name: str, wanted: urls.FilesUrl) -> dict[str, dt.DataType]:
+    if not listing.is_local(wanted.place):
         raise _cannot(declared, name, "files elsewhere are not looked at before it runs")
-    paths = [Path(file.path) for file in islice(local_files(wanted.place), _FILES)]
+    paths = [Path(file.path) for file in islice(listing.local_files(wanted.place), _FILES)]
     if not paths:
         raise _cannot(declared, name, f"there is no file `{wanted.place}` yet")
-    kind = wanted.format or format_of(paths[0].name)
+    kind = wanted.format or urls.format_of(paths[0].name)
     if kind == "parquet":
         return _of_arrow(pq.read_schema(paths[0]))
     if kind is None:
@@ -98,7 +96,7 @@ def _of_arrow(schema: pa.Schema) -> dict[str, dt.DataType]:
     return {field.name: field.type for field in infer_schema(schema.empty_table())}
 
 
-def _of_csv(paths: list[Path], wanted: FilesUrl) -> dict[str, dt.DataType]:
+def _of_csv(paths: list[Path], wanted: urls.FilesUrl) -> dict[str, dt.DataType]:
     found: dict[str, dt.DataType] = {}
     for path in paths:
         rows = csv.reader(_lines(path), delimiter=wanted.delimiter)

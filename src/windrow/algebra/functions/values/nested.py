@@ -12,10 +12,8 @@ from windrow.algebra.expressions import Call
 from windrow.algebra.functions.calendar import date_text, timestamp_text
 from windrow.algebra.functions.nested import parse_path
 from windrow.algebra.functions.patterns import compile_pattern
-from windrow.algebra.functions.values import casts
+from windrow.algebra.functions.values import casts, comparison
 from windrow.algebra.functions.values.base import Strict, Value, plain
-from windrow.algebra.functions.values.casts import double_text, float_text
-from windrow.algebra.functions.values.comparison import equality
 from windrow.algebra.types import DataType, Kind
 from windrow.algebra.values import map_value
 from windrow.errors import DataError
@@ -31,7 +29,7 @@ def _found(call: Call, first: int, fails: bool) -> Callable[..., Value]:
     """A lookup by place, from `first` on, or by key."""
     kind = call.args[0].type
     if kind.is_map:
-        same = equality(kind.key)
+        same = comparison.equality(kind.key)
         return lambda whole, key: next((value for k, value in whole if same(k, key)), None)
 
     def at(whole: tuple[Value, ...], place: int) -> Value:
@@ -50,7 +48,7 @@ def _found(call: Call, first: int, fails: bool) -> Callable[..., Value]:
 
 
 def _contains(call: Call) -> Callable[..., Value]:
-    same = equality(call.args[1].type)
+    same = comparison.equality(call.args[1].type)
 
     def contains(whole: tuple[Value, ...], value: Value) -> bool | None:
         if any(each is not None and same(each, value) for each in whole):
@@ -132,7 +130,7 @@ def _written(value: Any) -> str:
 
 def _number_text(value: str) -> str:
     """A whole number as it is, any other as Java writes a double."""
-    return str(value) if value.lstrip("-").isdigit() else double_text(float(value))
+    return str(value) if value.lstrip("-").isdigit() else casts.double_text(float(value))
 
 
 def _text(value: str) -> str:
@@ -278,8 +276,8 @@ def _finite(write: Callable[[float], str]) -> Callable[[float], str]:
 _PLAIN: dict[Kind, Callable[[Any], str]] = {
     Kind.BOOLEAN: lambda value: "true" if value else "false",
     Kind.STRING: _text,
-    Kind.DOUBLE: _finite(double_text),
-    Kind.FLOAT: _finite(float_text),
+    Kind.DOUBLE: _finite(casts.double_text),
+    Kind.FLOAT: _finite(casts.float_text),
     Kind.DECIMAL: lambda value: f"{value:f}",
     Kind.DATE: lambda value: f'"{date_text(value)}"',
     Kind.TIMESTAMP: lambda value: f'"{_iso(value)}"',

@@ -48,9 +48,7 @@ from windrow.algebra.operators import Aggregate
 from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS, Argument, Measures
 from windrow.kernels.aggregates.partials import Partial
-from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
-from windrow.kernels.columnar.combiners import GREATEST
-from windrow.kernels.columnar.expressions import can_fail, compile_expression
+from windrow.kernels.columnar import columns, combiners, expressions
 from windrow.kernels.relational.aggregate.group_by import HELD, Grouped
 from windrow.kernels.relational.expiry_layouts import MERGED, Choice, condensed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
@@ -77,7 +75,7 @@ class Lifts:
         """`#k0` …, `#vs`, `#ve`, `#n`, and the states of γ's groups: those of one copy, of which there are
         `#n`."""
         keys = tuple(key for _, key in measures.plan.keys)
-        if self.sooner and any(map(can_fail, measures.plan.reads)):
+        if self.sooner and any(map(expressions.can_fail, measures.plan.reads)):
             # pieces that never begin here must not stop a query that does not see them
             return Lifts(ending(self.pieces, self.sooner)).states(measures)
         if keys not in self._groupings:
@@ -113,8 +111,8 @@ class _Grouping:
     def _rows(self) -> pl.DataFrame:
         """What tells groups apart, for each piece."""
         keys = [
-            without_negative_zero(compile_expression(key)(self.pieces))
-            .cast(polars_type(key.type))
+            columns.without_negative_zero(expressions.compile_expression(key)(self.pieces))
+            .cast(columns.polars_type(key.type))
             .alias(f"#k{place}")
             for place, key in enumerate(self.keys)
         ]
@@ -207,7 +205,7 @@ class Candidates(Grouped):
 def can_be(partial: Partial, states: pl.DataFrame, group: Ints, ends: Ints) -> Flags:
     """Which states can still be the answer of their group."""
     ((count,), (code,)), _ = partial.encode(states)
-    value = code if partial.combiners[1] is GREATEST else ~code
+    value = code if partial.combiners[1] is combiners.GREATEST else ~code
     counts = np.flatnonzero(count > 0)
     found = np.zeros(states.height, dtype=bool)
     found[counts[standing(group[counts], ends[counts], value[counts])]] = True
@@ -287,7 +285,9 @@ class ByEnd(Grouped):
         states = lifts.states(self.measures)
         copies = states[N].to_numpy()
         states = (
-            picked(states, np.repeat(np.arange(states.height), copies)) if (copies != 1).any() else states
+            columns.picked(states, np.repeat(np.arange(states.height), copies))
+            if (copies != 1).any()
+            else states
         )
         return states.select(list(self.pieces))
 
@@ -311,5 +311,5 @@ class ByEnd(Grouped):
 
     def _lifted(self, rows: pl.DataFrame, row: Ints, pane: Ints) -> dict[str, pl.DataFrame]:
         """States combined by pane."""
-        frame = picked(rows.select(list(self.lanes)), row).with_columns(pl.Series(PANE, pane))
+        frame = columns.picked(rows.select(list(self.lanes)), row).with_columns(pl.Series(PANE, pane))
         return {GROUPS: self.states.merge(frame.select(PANE, *self.lanes), [PANE])}

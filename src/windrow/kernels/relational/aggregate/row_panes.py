@@ -44,18 +44,15 @@ from windrow.algebra.plan import Emit
 from windrow.kernels.aggregates.measures import GROUPS, PLACE, Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.panes.pane_tables import PaneAnswers
-from windrow.kernels.panes.program import kernel_of
-from windrow.kernels.panes.query import Cut, SlidingQuery
+from windrow.kernels.panes import pane_tables, program, query
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.group_by import SHOWN, Grouped
 from windrow.kernels.relational.expiry_layouts import Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
 from windrow.kernels.relational.signed_rows import together as all_of
+from windrow.kernels.relational.windows import extents, rows
 from windrow.kernels.relational.windows import rows as row_windows
-from windrow.kernels.relational.windows.extents import NUMBER_OF_REPORTS, ReportedRows, begin_reports
 from windrow.kernels.relational.windows.leaf import NUMBER, PENDING
-from windrow.kernels.relational.windows.rows import ByTuple
 from windrow.kernels.state import PANE, Delta, State
 from windrow.windows.domain import Ints
 from windrow.windows.rows import RowsWindow
@@ -70,7 +67,9 @@ class Binned(Grouped):
 
     name = "γ, bins"
 
-    def __init__(self, plan: Aggregate, leaf: ByTuple, between: Sequence[Stateless], choice: Choice) -> None:
+    def __init__(
+        self, plan: Aggregate, leaf: rows.ByTuple, between: Sequence[Stateless], choice: Choice
+    ) -> None:
         super().__init__(plan, (between[-1] if between else leaf), choice)
         self.leaf = leaf
         self.between = tuple(between)
@@ -200,18 +199,18 @@ END = "#end"
 
 
 @dataclass(frozen=True)
-class RowsQuery(SlidingQuery):
+class RowsQuery(query.SlidingQuery):
     """A γ over counted rows as kernels of time see it: the row at position p has the instant p-1."""
 
     def __post_init__(self) -> None:
         """What these kernels refuse is below them."""
 
     @cached_property
-    def cut(self) -> Cut:
+    def cut(self) -> query.Cut:
         spec = self.window.spec
         assert isinstance(spec, RowsWindow)
         assert spec.slide_rows is not None
-        return Cut(spec.rows, spec.slide_rows)
+        return query.Cut(spec.rows, spec.slide_rows)
 
 
 class RowPanes(Operator):
@@ -231,12 +230,12 @@ class RowPanes(Operator):
         self.between = tuple(between)
         self.careful = careful
         self.inputs = leaf.inputs
-        self.reports = isinstance(leaf, ReportedRows)
+        self.reports = isinstance(leaf, extents.ReportedRows)
         self.measures = Measures(plan)
         window = leaf.window
         query = RowsQuery(Emit(plan), (), plan, (), window, (), window.origins[0])
         self.cut = query.cut
-        self.kernel = kernel_of(PaneAnswers(query, self.measures))
+        self.kernel = program.kernel_of(pane_tables.PaneAnswers(query, self.measures))
         self.columns = signed.columns_of(plan.schema)
         self.shown: signed.Columns = signed.columns_of(plan.schema, {})
         self.found: signed.Columns = {END: pl.Int64()} | dict(self.shown)
@@ -294,13 +293,13 @@ class RowPanes(Operator):
         self, state: State, found: pl.DataFrame, ends: ExtentEnds, step: Step
     ) -> tuple[State, pl.DataFrame]:
         """Each extent is a report of its own, whose number stands for the instant."""
-        first = state.meta.get(NUMBER_OF_REPORTS, 0)
+        first = state.meta.get(extents.NUMBER_OF_REPORTS, 0)
         reached = ends.reached
         bounds = {"at": ends.moments(reached), "start": reached - self.leaf.spec.rows, "end": reached}
-        begin_reports(step, first, pl.DataFrame(bounds, schema=dict.fromkeys(bounds, pl.Int64)))
+        extents.begin_reports(step, first, pl.DataFrame(bounds, schema=dict.fromkeys(bounds, pl.Int64)))
         number = np.searchsorted(reached, found[END].to_numpy()) + first
         pieces = self._pieces(found, number).with_columns(pl.col(signed.VS).add(1).alias(signed.VE))
-        return State({}, {NUMBER_OF_REPORTS: first + len(reached)}), pieces.select(list(self.columns))
+        return State({}, {extents.NUMBER_OF_REPORTS: first + len(reached)}), pieces.select(list(self.columns))
 
     def _replaced(
         self, state: State, found: pl.DataFrame, ends: ExtentEnds, step: Step

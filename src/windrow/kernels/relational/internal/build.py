@@ -26,15 +26,14 @@ import polars as pl
 from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Plan, Window
 from windrow.kernels.columnar.columns import picked
+from windrow.kernels.relational import emission, tables
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.emission import first_report, last_report, moved_by_rows
 from windrow.kernels.relational.expiry_layouts import Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.internal import operators as over_runs
 from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns, ids_of
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Step, United, composed, part
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N
-from windrow.kernels.relational.tables import LookedUp, TablePieces
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
 from windrow.windows.domain import Ints
@@ -82,7 +81,7 @@ class Outliving(Operator):
         since = min([self._since(shown, stop), *moment.held])
         kept = {number: frame.filter(pl.col(VE) > since) for number, frame in runs.items()}
         said = said.filter(unsettled | self._may_come_again(said, kept, since))
-        slides = moved_by_rows(moment)
+        slides = emission.moved_by_rows(moment)
         chunks = {f"{RUNS}.{number}": chunks_of(frame) for number, frame in kept.items()}
         chunks |= {
             SAID: chunks_of(said),
@@ -99,7 +98,7 @@ class Outliving(Operator):
         ]
         if not tables or not self.periodic:
             return ()
-        reports = first_report(self.grids, step, pl.concat(tables).unique().to_numpy())
+        reports = emission.first_report(self.grids, step, pl.concat(tables).unique().to_numpy())
         at = np.unique(np.concatenate([waiting["#at"].to_numpy(), reports]))
         due = pl.Series(at[at < step.slice.stop], dtype=pl.Int64)
         nothing = pl.repeat(0, len(due), dtype=pl.Int64, eager=True)
@@ -122,7 +121,7 @@ class Outliving(Operator):
         known["slides"] = [*step.slides, moved]
         until = step.slice.stop
         if step.slice.ended and self.periodic:
-            until = min(until, last_report(self.grids, step) + 1)
+            until = min(until, emission.last_report(self.grids, step) + 1)
         return over_runs.Moment(**known, since=state.meta.get(SINCE, -FOREVER), until_report=until)
 
     def _computed(
@@ -141,7 +140,7 @@ class Outliving(Operator):
             self._computed(below, f"{path}.{place}", state, shown, moment, looked)
             for place, below in enumerate(operator.inputs)
         ]
-        if not isinstance(operator, LookedUp):
+        if not isinstance(operator, tables.LookedUp):
             return operator.advance(State(), inputs, moment)[1]
         looked[path], found = operator.advance(part(state, path), inputs, moment)
         return found
@@ -152,7 +151,7 @@ class Outliving(Operator):
         if self.periodic and found.height:
             limit = FOREVER // 2
             at = np.clip(np.maximum(found[VS].to_numpy(), moment.since), -limit, limit)
-            at = first_report(self.grids, moment, at)
+            at = emission.first_report(self.grids, moment, at)
             found = found.with_columns(pl.Series(VS, at, dtype=pl.Int64))
             found = found.filter((pl.col(VS) < pl.col(VE)) & (pl.col(VS) < moment.until_report))
         hoped = (pl.col(over_runs.MAYBE) > 0) & (pl.col(over_runs.LEAST) > moment.slice.stop)
@@ -290,8 +289,8 @@ class OutlivingBuilder:
         below = self.of(plan.input)
         names = [plan.input.schema.names, plan.table.schema.names]
         if not plan.is_retroactive:
-            return over_runs.Copies(LookedUp(plan, below), self._number(), names[1])
-        table = self._source(TableRuns(TablePieces(plan.table, self.lag), self._number(), names[1]))
+            return over_runs.Copies(tables.LookedUp(plan, below), self._number(), names[1])
+        table = self._source(TableRuns(tables.TablePieces(plan.table, self.lag), self._number(), names[1]))
         return Joined([below, table], plan.predicate, names, self.choice)
 
     @_build.register
