@@ -31,7 +31,6 @@ RUNNERS = {"eval", "exec", "compile", "__import__", "literal_eval"}
 SHIPPERS = {
     "engine/sharing/common_subplans.py": "plans for the next job, which it makes itself",
     "kernels/shared/kernel.py": "plans that came with the task",
-    "spark/sources/ranges.py": "what the tasks of a job are to read",
     "execution/bundle.py": "plans that came with the task",
     "execution/reports.py": "rows that the tasks of a job give to its driver, or to each other",
 }
