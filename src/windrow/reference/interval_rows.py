@@ -151,7 +151,7 @@ class IntervalRows:
         copies: dict[Values, list[IntervalRow]] = defaultdict(list)
         for piece in self.of(plan.input):
             copies[grouped(piece.fact.values)].append(piece)
-        found = [piece for value, group in copies.items() for piece in _replaced(group, Fact(value, 0))]
+        found = [piece for value, group in copies.items() for piece in _distinct(value, group)]
         return united(found) if self.uniting else found
 
     @of.register
@@ -184,6 +184,8 @@ class IntervalRows:
             if plan.is_internal:
                 found += _witnessed(piece, met)
                 continue
+            # whatever it meets, it has its own place in the order of rows
+            met = [replace(part, fact=piece.fact) for part in met]
             parts = list(_without(piece, met) if plan.negated else _replaced(met, piece.fact, piece.origin))
             found += united(parts) if self.uniting else parts
         return found
@@ -297,6 +299,10 @@ def _replaced(copies: list[IntervalRow], shown: Fact, origin: tuple[Any, ...] = 
             now = min((piece.vs for piece in copies if piece.vs > now), default=INFINITY)
 
 
+def _distinct(value: Values, copies: list[IntervalRow]) -> Iterator[IntervalRow]:
+    return _replaced(copies, Fact(value, 0), (sort_key(value),))
+
+
 def _witnessed(piece: IntervalRow, matches: list[IntervalRow]) -> Iterator[IntervalRow]:
     """A row while it has a match over INTERNAL windows: it stays as long as it would with any one of them."""
     for start, stop in elementary(matches):
@@ -335,7 +341,7 @@ def levelled(pieces: Iterable[IntervalRow]) -> list[IntervalRow]:
     found = []
     for fact, spans in at.items():
         for level in range(max(spans.values())):
-            origin = (fact.ts, level)
+            origin = (fact.ts, fact.turn, sort_key(fact.values), level)
             run = [IntervalRow(fact, vs, ve, ve, origin) for (vs, ve), n in spans.items() if n > level]
             found += united(run)
     return found

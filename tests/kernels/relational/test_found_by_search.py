@@ -138,3 +138,38 @@ def test_what_a_table_was_told_is_known_after_a_restart_though_no_row_came(told:
     with pytest.raises(DataError) as refused:
         executor.update("names", 8, [(1, "a")], [])
     assert refused.value.code == "late-update"
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "SELECT DISTINCT v, x FROM s1 [RANGE 8 SLIDE 2]",
+        "SELECT v, x FROM s1 [RANGE 8 SLIDE 2] EXCEPT ALL SELECT v, x FROM s1 [RANGE 2 SLIDE 2] WHERE v > 5",
+        "SELECT v, x FROM s1 [RANGE 8 SLIDE 2] ORDER BY v LIMIT 3",
+    ],
+)
+def test_results_over_internal_windows_stay_apart_when_a_projection_leaves_out_their_difference(
+    inner: str,
+) -> None:
+    text = f"SELECT RSTREAM(q.v) FROM ({inner}) AS q, s2 [RANGE 8 SLIDE 2 INTERNAL] AS b WHERE q.v = b.k"
+    for executor in ("reference", "kernels", "engine"):
+        harness = Harness(text, STREAMS, executor=executor)
+        harness.push("s1", [(1, 2, 0.5, 23), (1, 2, 1.5, 23)])
+        harness.push("s2", [(2, 0, 0.0, 23)])
+        for stream in STREAMS:
+            harness.punctuate(stream, 24)
+        assert harness.take() == [Change("+", (2,), 24)] * 2
+
+
+def test_a_row_that_has_a_match_keeps_its_place_in_the_order_under_restore() -> None:
+    text = (
+        "SELECT RSTREAM_RESTORE(COUNT(*) AS n, FIRST(a.ts) AS earliest) FROM s1 [RANGE 8 SLIDE 6] AS a"
+        " WHERE EXISTS (SELECT * FROM s2 [RANGE 8 SLIDE 6] AS b WHERE a.ts <> b.k)"
+    )
+    for executor in ("reference", "kernels", "engine"):
+        harness = Harness(text, STREAMS, executor=executor)
+        harness.push("s1", [(1, 9, 0.5, 16), (1, 0, 0.5, 17)])
+        harness.push("s2", [(0, 0, 0.0, 21)])
+        for stream in STREAMS:
+            harness.punctuate(stream, 24)
+        assert harness.take() == [Change("+", (2, 16), 24)]

@@ -176,7 +176,10 @@ class ValueRuns(Runs):
         own = {name: below.columns[name] for name in values}
         self.level, self.stamp = f"{ID}{self.number}", f"{ID}{self.number}.s"
         self.stamped = stamped
-        self.ids = {self.level: pl.Int64(), self.stamp: pl.Int64()}
+        #: a projection above may leave out what tells two rows apart
+        self.values = {name: f"{ID}{self.number}.{i:02}" for i, name in enumerate(values)}
+        self.ids = {copy: own[name] for name, copy in self.values.items()}
+        self.ids |= {self.level: pl.Int64(), self.stamp: pl.Int64()}
         kept = own | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
         self.kept = kept | ({TS: pl.Int64()} if stamped else {})
         self._finished(own)
@@ -194,7 +197,10 @@ class ValueRuns(Runs):
         told = merged(each)
         if not self.stamped:
             told = told.with_columns(pl.lit(-FOREVER, pl.Int64).alias(TS))
-        told = told.with_columns(pl.col(TS).alias(self.stamp))
+        told = told.with_columns(
+            *(pl.col(name).alias(copy) for name, copy in self.values.items()),
+            pl.col(TS).alias(self.stamp),
+        )
         return self._annotated(told, END, stop < END)
 
 
