@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark import SparkContext, java_gateway
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import windrow as wr
@@ -26,7 +27,7 @@ from windrow.errors import StateError, WindrowError
 from windrow.execution.malformed_rows import MARK
 from windrow.spark import failures
 from windrow.spark import session as module
-from windrow.spark.failures import Cause, is_away, job_failed, translated
+from windrow.spark.failures import Cause, failure_of, is_away, is_late_worker, job_failed, translated
 from windrow.spark.java import JavaHome
 from windrow.spark.sources.kafka_source import SCHEMA, ReadMessages
 from windrow.spark.sources.ranges import frame_of_parts
@@ -224,6 +225,26 @@ def test_failures_of_real_workers_are_told_by_their_causes(spark: SparkSession, 
         with pytest.raises(WindrowError) as told, job_failed("reading stream `s`"):
             frame.toArrow()
         assert told.value.code == code, told.value.message
+
+
+@pytest.mark.thorough
+def test_why_a_streaming_query_has_ended_is_told_by_its_causes(spark: SparkSession, tmp_path: Path) -> None:
+    """What PySpark makes of them has none."""
+
+    def leave(batches: Any) -> Any:
+        os._exit(1)
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("1\n")
+    rows = spark.readStream.schema("a INT").csv(str(tmp_path / "in")).mapInArrow(leave, "a INT")
+    writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.trigger(availableNow=True).start()
+    with pytest.raises(StreamingQueryException):
+        query.awaitTermination(PATIENCE)
+    found = failure_of(query)
+    assert found is not None
+    assert not is_late_worker(found)
+    assert translated(found, "reading stream `s`").code == "worker-died"
 
 
 @pytest.mark.thorough

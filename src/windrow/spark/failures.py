@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from traceback import walk_tb
 from typing import Any
@@ -22,6 +22,7 @@ from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
+from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.errors import SourceError, WindrowError
 
@@ -98,7 +99,7 @@ def causes(error: BaseException) -> list[Cause]:
     """Why something failed in the JVM, the innermost last; nothing if it cannot be asked any more."""
     found: list[Cause] = []
     try:
-        each: Any = _in_java(error)
+        each: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
         while each is not None and len(found) < _MOST_CAUSES:
             kind = str(each.getClass().getName())
             tells = is_instance_of(SparkContext._gateway, each, "org.apache.spark.SparkThrowable")
@@ -112,14 +113,14 @@ def causes(error: BaseException) -> list[Cause]:
     return found
 
 
-def _in_java(error: BaseException | None) -> Any:
-    """The exception of the JVM that one of PySpark's stands for; a streaming query has only its cause."""
-    while error is not None:
-        found = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-        if found is not None:
-            return found
-        error = getattr(error, "_cause", None)
-    return None
+def failure_of(query: StreamingQuery) -> BaseException | None:
+    """Why a streaming query has ended, if not in order. PySpark's exception has words only: the JVM's goes
+    along with it."""
+    found = query.exception()
+    if found is not None:
+        with suppress(Py4JError, AttributeError):
+            found.java_exception = query._jsq.exception().get()  # type: ignore[attr-defined]
+    return found
 
 
 def _raised(known: Sequence[Cause]) -> list[str]:

@@ -17,7 +17,7 @@ from threading import Event, Lock
 from typing import Any
 
 from windrow.errors import StateError, WindrowError
-from windrow.spark.failures import is_late_worker, job_failed, translated
+from windrow.spark.failures import failure_of, is_late_worker, job_failed, translated
 from windrow.spark.frames import DataFrame, StreamingQuery
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
 from windrow.state.crash import crash_point
@@ -177,7 +177,7 @@ class StreamingFrame(Source):
             text = f"{type(self.failure).__name__}: {self.failure}"
             raise WindrowError(f"{self._what} failed: {text}", code="job-failed")
         with self._reading():
-            found = None if self._query is None or self._query.isActive else self._query.exception()
+            found = None if self._query is None or self._query.isActive else failure_of(self._query)
         if found is None:
             return False
         if is_late_worker(found) and self._starts_left:
