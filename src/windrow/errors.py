@@ -258,3 +258,8 @@ def _shorten(line: str, column: int) -> tuple[str, int]:
             column - first + len(prefix),
         )
     return "".join(c if c.isprintable() else " " for c in line), column
+
+
+def first_line(error: Exception) -> str:
+    """What an error of somebody else's says first."""
+    return str(error).partition("\n")[0]

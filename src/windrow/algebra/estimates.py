@@ -14,7 +14,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from windrow.algebra import checks
-from windrow.algebra.aggregates import AggregateFunction, Size, approx_count, approx_top_k, distinct, make
+from windrow.algebra.aggregates import (
+    AggregateFunction,
+    Size,
+    approx_count,
+    approx_top_k,
+    distinct,
+    function_of,
+)
 from windrow.algebra.operators import AggregateCall, Filter, Project
 from windrow.algebra.plan import Plan, Window
 from windrow.errors import QueryError
@@ -25,7 +32,7 @@ Calls = Sequence[tuple[str, AggregateCall]]
 
 def settled(rows: Plan, calls: Calls) -> tuple[tuple[str, AggregateCall], ...]:
     """The aggregates of a γ over `rows`, those that may as well be exact made so."""
-    functions = [_function(call) for _, call in calls]
+    functions = [function_of(call) for _, call in calls]
     pays = wave_window(rows) is not None and all(_is_small(function) for function in functions)
     return tuple(
         (name, call if pays or exact is None else replace(call, function=exact, params=()))
@@ -35,7 +42,7 @@ def settled(rows: Plan, calls: Calls) -> tuple[tuple[str, AggregateCall], ...]:
 
 def with_lists(rows: Plan, call: AggregateCall) -> AggregateCall:
     """APPROX_TOP_K where its window has sub-windows, else TOP_K: it keeps all rows or values there."""
-    function = _function(call)
+    function = function_of(call)
     inner = function.inner if isinstance(function, distinct.DistinctValues) else function
     if not isinstance(inner, approx_top_k.ApproxTopK):
         return call
@@ -59,13 +66,8 @@ def wave_window(rows: Plan) -> Window | None:
 
 def waved(call: AggregateCall) -> approx_count.Waved | None:
     """The aggregate of a call that is estimated by a wave."""
-    function = _function(call)
+    function = function_of(call)
     return function if isinstance(function, approx_count.Waved) else None
-
-
-def _function(call: AggregateCall) -> AggregateFunction:
-    types = tuple(arg.type for arg in call.args)
-    return make(call.function, call.params, distinct=call.distinct, types=types)
 
 
 def _exact(function: AggregateFunction) -> str | None:

@@ -325,7 +325,7 @@ class Emit(Plan):
         if self.word not in (StreamWord.AUTO, StreamWord.RSTREAM) or len(self.leaves) != 1:
             return False
         return isinstance(self.leaves[0].spec, SessionWindow) and any(
-            node.aggregates_rows for node in _own_nodes(self.input)
+            node.aggregates_rows for node in nodes_to_windows(self.input)
         )
 
     @property
@@ -370,12 +370,12 @@ def _origins(plan: Plan) -> Iterator[Scan | Subquery]:
 
 
 def _internal_label(plan: Plan) -> Label:
-    if any(node.retracts_results for node in _own_nodes(plan)):
+    if any(node.retracts_results for node in nodes_to_windows(plan)):
         return plan.label
     external = [part.label for part in _external_parts(plan)]
     if all(label.pattern is patterns.Pattern.MON for label in external):
         return Label(patterns.Pattern.MON, "all windows are INTERNAL: results outlive them")
-    if any(node.aggregates_rows for node in _own_nodes(plan)):
+    if any(node.aggregates_rows for node in nodes_to_windows(plan)):
         return patterns.aggregated()
     return patterns.interfering(external, "external windows")
 
@@ -389,8 +389,8 @@ def _external_parts(plan: Plan) -> Iterator[Plan]:
         yield from _external_parts(child)
 
 
-def _own_nodes(plan: Plan) -> Iterator[Plan]:
-    """The nodes of this query above its windows."""
+def nodes_to_windows(plan: Plan) -> Iterator[Plan]:
+    """The nodes of this query, down to its windows."""
     yield plan
     for child in () if isinstance(plan, Window) else plan.children:
-        yield from _own_nodes(child)
+        yield from nodes_to_windows(child)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from windrow.redaction import redacted
+from windrow.sinks.legible import printable
 
 if TYPE_CHECKING:
     from windrow.session import Windrow
@@ -71,14 +72,10 @@ class TextForm(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
-        more = "  ".join(f"{name}={_on_one_line(str(value))}" for name, value in _given(record).items())
-        text = f"{at} {record.levelname.lower():<7} {_on_one_line(redacted(record.getMessage()))}"
+        more = "  ".join(f"{name}={printable(str(value))}" for name, value in _given(record).items())
+        text = f"{at} {record.levelname.lower():<7} {printable(redacted(record.getMessage()))}"
         text = f"{text}  {more}" if more else text
         return f"{text}\n{redacted(self.formatException(record.exc_info))}" if record.exc_info else text
-
-
-def _on_one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 _LEVELS = ("debug", "info", "warning", "error")

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.expressions import Schema
+from windrow.algebra.functions.sql_text import backquoted
 from windrow.engine.engine import Engine
 from windrow.errors import QueryError, StateError, nearest
 from windrow.language.binder import bound_statements as bound
@@ -167,7 +168,7 @@ def options(
     """The options of CREATE STREAM as text."""
     words: list[str] = []
     if wattr is not None:
-        words.append(f"WATTR {_quoted(wattr)}")
+        words.append(f"WATTR {backquoted(wattr)}")
     if resolution is not None:
         words.append(f"RESOLUTION {Decimal(str(resolution)):f}")
     chosen = {"slack": slack, "ordered": ordered, "ordered_per": ordered_per, "punctuated_by": punctuated_by}
@@ -180,10 +181,10 @@ def options(
         )
     words += [f"SLACK {str(slack).upper()}"] if slack is not None else []
     words += ["ORDERED"] if ordered else []
-    words += [f"ORDERED PER {_quoted(ordered_per)}"] if ordered_per else []
+    words += [f"ORDERED PER {backquoted(ordered_per)}"] if ordered_per else []
     words += [f"IDLE {idle.upper()}"] if idle else []
     words += [f"PUNCTUATED BY {punctuated_by}"] if punctuated_by else []
-    words += [f"PER {_quoted(per)}"] if per else []
+    words += [f"PER {backquoted(per)}"] if per else []
     words += [f"WHEN {when}"] if when else []
     words += [_late(late)] if late else []
     words += ["SHEDDABLE"] if sheddable else []
@@ -209,7 +210,7 @@ def archive_text(
     >>> archive_text("past", "top", "item", "7 days", allocation="shuffled", expect="9 probes per update")
     'CREATE ARCHIVE `past` ON `top` KEY `item` ALLOCATION SHUFFLED EXPECT 9 PROBES PER UPDATE KEEP 7 DAYS'
     """
-    words = ["CREATE ARCHIVE", _quoted(name), "ON", _quoted(on), "KEY", _quoted(key)]
+    words = ["CREATE ARCHIVE", backquoted(name), "ON", backquoted(on), "KEY", backquoted(key)]
     if partitions is not None:
         if len(partitions) != 2 or not all(isinstance(count, int) for count in partitions):
             hint = "as in (2, 2)"
@@ -235,8 +236,8 @@ def declared_table(name: str, schema: Schema, kind: str, key: Sequence[str]) -> 
         raise QueryError(
             f"a table is `nrr` or `relation`, not `{kind}`", code="bad-options", hint=nearest(kind, _KINDS)
         )
-    columns = ", ".join(f"{_quoted(field.name)} {field.type}" for field in schema)
-    keys = f" KEY ({', '.join(map(_quoted, key))})" if key else ""
+    columns = ", ".join(f"{backquoted(field.name)} {field.type}" for field in schema)
+    keys = f" KEY ({', '.join(map(backquoted, key))})" if key else ""
     return declare_table(name, columns, f"{kind.upper()}{keys}")
 
 
@@ -257,7 +258,7 @@ def period(text: str) -> float:
 
 def declared_stream(name: str, schema: Schema, text: str) -> Stream:
     """The declaration of a stream with these columns and options."""
-    columns = ", ".join(f"{_quoted(field.name)} {field.type}" for field in schema)
+    columns = ", ".join(f"{backquoted(field.name)} {field.type}" for field in schema)
     return declare_stream(name, columns, text)
 
 
@@ -320,7 +321,3 @@ def _late(late: str) -> str:
     if late.lower() in ("drop", "keep"):
         return f"LATE {late.upper()}"
     return "LATE TO '" + late.replace("\\", "\\\\").replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -62,7 +62,22 @@ from windrow.windows.domain import INFINITY, Instant
 Values: TypeAlias = tuple[Any, ...]
 
 
-class KernelExecutor:
+class _Answers:
+    """What became final and was not taken yet, or why there will be no more."""
+
+    def __init__(self) -> None:
+        self._ready: list[Change] = []
+        self._error: DataError | None = None
+
+    def take(self) -> list[Change]:
+        """What became final since the last time, in order of delivery."""
+        if self._error is not None:
+            raise self._error
+        ready, self._ready = self._ready, []
+        return sorted(ready, key=lambda change: change.place)
+
+
+class KernelExecutor(_Answers):
     """One standing query over pushed rows. `stacked` chooses between the two kernels for RANGE windows."""
 
     def __init__(self, emit: Emit, *, stacked: bool | None = None, by_group: bool = True) -> None:
@@ -75,8 +90,7 @@ class KernelExecutor:
         self._states = [State() for _ in self.program.levels]
         self._answered: dict[int, list[Values]] = {}
         self._late: list[Values] = []
-        self._ready: list[Change] = []
-        self._error: DataError | None = None
+        super().__init__()
 
     # Events.
 
@@ -112,13 +126,6 @@ class KernelExecutor:
         self._move(replace(self.known, sealed=True))
 
     # Answers.
-
-    def take(self) -> list[Change]:
-        """What became final since the last time, in order of delivery."""
-        if self._error is not None:
-            raise self._error
-        ready, self._ready = self._ready, []
-        return sorted(ready, key=lambda change: change.place)
 
     def relation(self, at: int) -> Counter[Values]:
         """The answer relation at an instant."""
@@ -208,7 +215,7 @@ def _delta(level: Level, rows: pl.DataFrame, clock: PaneClock) -> Delta:
 # ------------------------------------------------------------ executor
 
 
-class GeneralExecutor:
+class GeneralExecutor(_Answers):
     """One standing query over pushed rows. Options change what it costs, never what it answers."""
 
     def __init__(self, emit: Emit, options: layouts.Options | None = None) -> None:
@@ -233,8 +240,7 @@ class GeneralExecutor:
         #: what the end of input was computed from: extents go on after the last one reported
         self._end: tuple[States, News] | None = None
         self._late: dict[str, list[Values]] = {name: [] for name in streams}
-        self._ready: list[Change] = []
-        self._error: DataError | None = None
+        super().__init__()
 
     # Events.
 
@@ -296,13 +302,6 @@ class GeneralExecutor:
         self._move(before, held=held)
 
     # Answers.
-
-    def take(self) -> list[Change]:
-        """What became final since the last time, in order of delivery."""
-        if self._error is not None:
-            raise self._error
-        ready, self._ready = self._ready, []
-        return sorted(ready, key=lambda change: change.place)
 
     def relation(self, at: int) -> Counter[Values]:
         """The answer relation at an instant."""

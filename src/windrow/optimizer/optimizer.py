@@ -52,7 +52,7 @@ from windrow.optimizer.push_filters import push_filters
 from windrow.optimizer.remove_trivial import remove_trivial
 from windrow.optimizer.reorder_joins import reorder_joins
 from windrow.optimizer.simplify_predicates import simplify_predicates
-from windrow.optimizer.trees import as_query, expressions_of, own_nodes, reads_bounds
+from windrow.optimizer.trees import as_query, expressions_of, own_nodes
 from windrow.optimizer.use_panes import use_panes
 
 # ------------------------------------------------------------ alternatives
@@ -81,7 +81,9 @@ def reports_alike(before: Emit, after: Emit) -> bool:
 
 def _bounds(emit: Emit) -> object:
     """The periods that `window_start` and `window_end` are about: each node reads those of its windows."""
-    readers = (node for node in own_nodes(emit) if any(map(reads_bounds, expressions_of(node))))
+    readers = (
+        node for node in own_nodes(emit) if any(each.reads_window_bounds for each in expressions_of(node))
+    )
     return {node.leaves[0].spec.period for node in readers}
 
 

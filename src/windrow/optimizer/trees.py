@@ -137,11 +137,6 @@ def expressions_of(plan: Plan) -> list[Expression]:
     return found
 
 
-def reads_bounds(expression: Expression) -> bool:
-    """Whether it reads `window_start` or `window_end`."""
-    return any(isinstance(node, WindowBound) for node in expression.walk())
-
-
 def own_nodes(plan: Plan) -> Iterator[Plan]:
     """The nodes of this query, without those of nested queries."""
     yield plan

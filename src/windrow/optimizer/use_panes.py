@@ -54,7 +54,7 @@ from windrow.algebra.functions import call
 from windrow.algebra.operators import Aggregate, AggregateCall, Filter, Project
 from windrow.algebra.plan import Emit, Plan, StreamWord, Subquery, Window
 from windrow.algebra.types import BIGINT, DOUBLE, DataType, Kind, decimal
-from windrow.optimizer.trees import expressions_of, fresh_alias, reads_bounds, variants
+from windrow.optimizer.trees import expressions_of, fresh_alias, variants
 from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
 
@@ -171,11 +171,11 @@ def _paned(plan: Plan, alias: str) -> Iterator[Plan]:
 
 def _window_below(plan: Aggregate) -> Window | None:
     """The window of which every row is aggregated by itself: nothing but σ and π in between."""
-    if any(map(reads_bounds, expressions_of(plan))):
+    if any(each.reads_window_bounds for each in expressions_of(plan)):
         return None
     below = plan.input
     while isinstance(below, Filter | Project):
-        if any(map(reads_bounds, expressions_of(below))):
+        if any(each.reads_window_bounds for each in expressions_of(below)):
             return None
         below = below.input
     return below if isinstance(below, Window) else None

@@ -21,9 +21,9 @@ from typing import Any
 import polars as pl
 
 from windrow.algebra.catalog import Late, Stream
-from windrow.algebra.expressions import TRUE, Call, Expression, WindowBound, conjunction
+from windrow.algebra.expressions import TRUE, Call, Expression, conjunction
 from windrow.algebra.functions import call, lookup
-from windrow.algebra.functions.sql_text import to_sql
+from windrow.algebra.functions.sql_text import backquoted, to_sql
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS
@@ -106,7 +106,7 @@ def _native(program: PaneProgram) -> NativeQuery | str:
     states = [partial for partial in measures.layouts[GROUPS].partials if partial != ROWS]
     parts = [(partial, *measures.argument_of(partial)) for partial in states]
     read = [normal.where, *normal.keys, *(normal.of(e) for _, args, where in parts for e in (*args, where))]
-    if any(can_fail(part) or _asks_for_bounds(part) for part in read):
+    if any(can_fail(part) or part.reads_window_bounds for part in read):
         return "an expression may fail for some row, which must not stop other queries"
     if any(isinstance(node, Call) and not lookup(node.function).native for e in read for node in e.walk()):
         return "it reads parts of nested values"
@@ -217,16 +217,7 @@ def _condition(predicate: Expression, bounds: str) -> str:
 
 
 def _sql(expression: Expression) -> str:
-    return to_sql(expression, quoted)
-
-
-def quoted(name: str) -> str:
-    """A column of the stream, as Spark reads it."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _asks_for_bounds(expression: Expression) -> bool:
-    return any(isinstance(part, WindowBound) for part in expression.walk())
+    return to_sql(expression, backquoted)
 
 
 def _digest(*texts: str) -> str:
@@ -401,7 +392,7 @@ def _needed(grids: set[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def moment_sql(stream: Stream) -> str:
     """The stream's WATTR as a 64-bit integer."""
-    name, kind = quoted(stream.wattr), stream.schema.column(stream.wattr).type
+    name, kind = backquoted(stream.wattr), stream.schema.column(stream.wattr).type
     if kind.kind is Kind.TIMESTAMP:
         return f"unix_micros({name})"
     if kind.kind is Kind.DATE:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from windrow.algebra.explain import Explanation, as_dict, render
+from windrow.algebra.functions.sql_text import backquoted
 from windrow.engine.adhoc.select import Asked
 from windrow.engine.engine import why_ended
 from windrow.engine.views import Query, StreamView
@@ -319,10 +320,10 @@ class Service:
             with self._statements:
                 self.windrow.drop(name)
                 self._keep_answers()
-            self._write_audit("forget", f"DROP QUERY {quoted(name)}", caller, began)
+            self._write_audit("forget", f"DROP QUERY {backquoted(name)}", caller, began)
             self.runner.changed(streams=False)
             return
-        self.statements(f"DROP QUERY {quoted(self.query(name).name)}", caller)
+        self.statements(f"DROP QUERY {backquoted(self.query(name).name)}", caller)
 
     def _write_audit(self, what: str, text: str, caller: Caller, began: float, outcome: str = _DONE) -> None:
         _audit.info(
@@ -439,11 +440,11 @@ class Service:
     def _sample(self, view: StreamView, span: int, rows: int, column: str | None) -> dict[str, Any]:
         """Rows of the last `span` ticks, or of as many as are kept."""
         wanted = [view.wattr, *([_column(view, column)] if column else [])]
-        columns = ", ".join(quoted(each) for each in dict.fromkeys(wanted))
+        columns = ", ".join(backquoted(each) for each in dict.fromkeys(wanted))
         unit = " MICROSECONDS" if view.columns.get(view.wattr, "TIMESTAMP") in ("TIMESTAMP", "DATE") else ""
         kept = view.kept_for
         span = span if kept is None else max(1, min(span, int(kept * _KEPT_SHARE)))
-        text = f"SELECT {columns} FROM {quoted(view.name)} [RANGE {span}{unit}]"
+        text = f"SELECT {columns} FROM {backquoted(view.name)} [RANGE {span}{unit}]"
         found = self.windrow.select(text, timeout=5.0, max_bytes=self.limits.select_bytes)
         step = max(1, -(-found.num_rows // rows))
         sample = found.take(pa.array(range(0, found.num_rows, step), pa.int64()))
@@ -479,15 +480,6 @@ class Service:
         self.windrow.shed(share)
         self._write_audit("shed", f"share {share}", caller, began)
         self._tell()
-
-
-def quoted(name: str) -> str:
-    """A name as statements have it, whatever it consists of.
-
-    >>> quoted("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
 
 
 def shown_as_json(shown: Any) -> dict[str, Any]:

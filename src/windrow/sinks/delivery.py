@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from windrow.credentials import refuse_literals
 from windrow.errors import QueryError, SinkError, WindrowError, nearest, to_install
+from windrow.state.store import sync
 
 # ------------------------------------------------------------ failures
 #
@@ -64,15 +65,6 @@ def write_through(file: BinaryIO) -> None:
     """Put what was written on the disk."""
     file.flush()
     os.fsync(file.fileno())
-
-
-def sync(path: Path) -> None:
-    """Put a file's contents, or a directory's entries, on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 #: ends every hint of an error that passes: nothing is lost by it

@@ -24,8 +24,9 @@ import pyarrow as pa
 from pyarrow import types
 
 from windrow.errors import SinkError, WindrowError
-from windrow.sinks.delivery import KEPT, Sink, explained, imported, make_directory, sync
+from windrow.sinks.delivery import KEPT, Sink, explained, imported, make_directory
 from windrow.sinks.json_rows import is_bytes, is_list, is_text
+from windrow.state.store import sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

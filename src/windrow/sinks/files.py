@@ -25,9 +25,10 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from windrow.errors import SinkError
-from windrow.sinks.delivery import KEPT, Sink, explained, make_directory, sync, temporary_file, write_through
+from windrow.sinks.delivery import KEPT, Sink, explained, make_directory, temporary_file, write_through
 from windrow.sinks.json_rows import is_text, json_column, json_line, json_rows
 from windrow.state.names import file_name
+from windrow.state.store import sync
 
 if TYPE_CHECKING:
     from windrow.sinks.delivery import Delivery, Opening, SinkUrl

@@ -19,8 +19,9 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.algebra.catalog import Stream
+from windrow.algebra.functions.sql_text import backquoted
 from windrow.execution.bundle import Few
-from windrow.physical.native_sql import moment_sql, quoted
+from windrow.physical.native_sql import moment_sql
 from windrow.spark.failures import job_failed
 from windrow.state.names import RESERVED
 
@@ -88,7 +89,7 @@ class Staging:
             return
         name = F.col("_metadata.file_name").alias(_FILE)
         moment = F.expr(moment_sql(stream)).alias(_MOMENT)
-        columns = [F.col(quoted(column)) for column in stream.schema.names]
+        columns = [F.col(backquoted(column)) for column in stream.schema.names]
         frame = self._spark.read.parquet(*files).select(*columns, name, moment)
         if hold:
             frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -109,12 +110,12 @@ class Staging:
         if chosen.first is not None:
             inside &= F.col(_MOMENT) >= chosen.first
         frame = frame.filter(inside)
-        columns = [F.col(quoted(column)) for column in stream.schema.names]
+        columns = [F.col(backquoted(column)) for column in stream.schema.names]
         if chosen.rows is not None:
             # the order of rows is by attribute, then by all columns, NULL first and NaN last, as Spark sorts
             order = [F.col(_MOMENT).desc(), *(column.desc() for column in columns)]
             if chosen.partition_by:
-                keys = [F.col(quoted(name)) for name in chosen.partition_by]
+                keys = [F.col(backquoted(name)) for name in chosen.partition_by]
                 rank = F.row_number().over(Window.partitionBy(*keys).orderBy(*order))
                 frame = frame.withColumn(_RANK, rank).filter(F.col(_RANK) <= chosen.rows)
             else:

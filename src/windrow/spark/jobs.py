@@ -19,6 +19,7 @@ from pyspark import SparkContext, TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from windrow.algebra.functions.sql_text import backquoted
 from windrow.errors import QueryError, SourceError
 from windrow.execution.bundle import Arrived, Few, plain_names
 from windrow.execution.ingest import FeedTask, LettersTask, shed_sql
@@ -46,7 +47,6 @@ from windrow.physical.native_sql import (
     moment_sql,
     pane_sql,
     promised_sql,
-    quoted,
     together,
 )
 from windrow.spark.failures import job_failed
@@ -108,11 +108,11 @@ class SparkJobs:
         """Rows that Spark has read."""
         names = (*batch.stream.schema.names, *([MALFORMED] if batch.hands_on else ()))
         if names not in self._columns:
-            self._columns[names] = Fitting([F.col(quoted(name)) for name in names])
+            self._columns[names] = Fitting([F.col(backquoted(name)) for name in names])
         with _reading(batch.stream.name):
             frame = rows.coalesce(1)
             if batch.numbers_rows:
-                frame = frame.sortWithinPartitions(*map(quoted, batch.order_key))
+                frame = frame.sortWithinPartitions(*map(backquoted, batch.order_key))
             return self._columns[names].of(frame).toArrow().combine_chunks()
 
     def _on_spark(self, batch: Arrived) -> Arrived:
@@ -228,7 +228,7 @@ def _rows(batch: Arrived, place: WriteTarget, now: int) -> DataFrame:
     if batch.numbers_rows:
         if not batch.order_key:
             raise _no_order(stream.name)
-        frame = frame.coalesce(1).sortWithinPartitions(*map(quoted, batch.order_key))
+        frame = frame.coalesce(1).sortWithinPartitions(*map(backquoted, batch.order_key))
     ingested: DataFrame = _columns(batch, frame).mapInArrow(rows_task(batch, place, now), SCHEMA)
     return ingested
 
@@ -238,7 +238,7 @@ def _columns(batch: Arrived, frame: DataFrame | None = None, *, is_whole: bool =
     to be the whole batch."""
     plain = zip(batch.stream.schema.names, plain_names(batch.stream.schema), strict=True)
     rows = batch.frame if frame is None else frame
-    sent = [F.col(quoted(name)).alias(sent) for name, sent in plain]
+    sent = [F.col(backquoted(name)).alias(sent) for name, sent in plain]
     if not batch.hands_on:
         return rows.select(*sent)
     return rows.select(*sent, MALFORMED) if is_whole else rows.where(f"`{MALFORMED}` IS NULL").select(*sent)

@@ -34,7 +34,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from windrow.credentials import Resolved, refuse_literals, resolve
-from windrow.errors import QueryError, StateError, to_install
+from windrow.errors import QueryError, StateError, first_line, to_install
 from windrow.state import block_cache, crash, filelock
 from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
 from windrow.state.store import LocalStore, Store, check_name, explained, foreign
@@ -213,7 +213,7 @@ class ObjectStore:
             if _is_final(failure):
                 raise self._explained(failure, "write", place) from failure
             if not patience.wait():
-                reason = _first_line(failure)
+                reason = first_line(failure)
                 raise StateError(
                     f"nobody can tell whether {place} was written: {reason}",
                     code="outcome-unknown",
@@ -388,7 +388,7 @@ class ObjectStore:
         if kind in ("PermissionDeniedError", "UnauthenticatedError") or _status(error) in (401, 403):
             hint = "let the credentials of this process list, read, write and delete objects below the prefix"
             return StateError(what + "permission denied", code="permission-denied", hint=hint)
-        reason = _opened(self.url, os.getpid())[1].scrubbed(_first_line(error))
+        reason = _opened(self.url, os.getpid())[1].scrubbed(first_line(error))
         hint = "see to the object store and the network, then start the engine again"
         return StateError(what + reason, code="object-store", hint=hint)
 
@@ -500,12 +500,8 @@ def _is_final(error: Exception) -> bool:
 
 def _status(error: Exception) -> int:
     """What the server has answered, where the library tells it in words only."""
-    found = _STATUS.search(_first_line(error))
+    found = _STATUS.search(first_line(error))
     return int(found[1]) if found else 0
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 def _number(text: str | None, usual: float, what: str) -> float:
@@ -551,7 +547,7 @@ def _opened(url: str, process: int) -> tuple[Any, Resolved]:
         values = {name: value for name, value in settings.values.items() if name != "allow_http"}
         made = from_url(place, config=values, client_options=client, retry_config=_RETRY)  # type: ignore[call-overload]
     except (BaseError, ValueError) as error:
-        reason = settings.scrubbed(_first_line(error))
+        reason = settings.scrubbed(first_line(error))
         hint = "see the options of state in an object store in the documentation"
         raise StateError(f"{place} cannot be opened: {reason}", code="bad-state-url", hint=hint) from None
     return made, settings

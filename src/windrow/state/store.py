@@ -232,8 +232,8 @@ class LocalStore:
             for path in missing:
                 make_private(path)
             if missing:
-                _sync_path(self.root)
-                _sync_path(self.root.resolve().parent)
+                sync(self.root)
+                sync(self.root.resolve().parent)
 
     def create(self, name: str, data: bytes, what: str) -> None:
         path = self._path(name)
@@ -349,7 +349,7 @@ class LocalStore:
     def _sync(self, folder: str) -> None:
         crash_point("before-directory-sync")
         with explained("write", self.root / folder):
-            _sync_path(self.root / folder)
+            sync(self.root / folder)
         crash_point("after-directory-sync")
 
     def lock(self, name: str) -> Lock | None:
@@ -394,7 +394,7 @@ class _GroupedStore(LocalStore):
         found = [path for path in self._waiting if path.exists()]  # not those of an attempt that failed
         self._waiting.clear()
         with explained("write", self.root):
-            list(_THREADS.map(_sync_path, found))
+            list(_THREADS.map(sync, found))
         for folder in sorted({path.parent.name for path in found}):
             self._sync(folder)
 
@@ -459,7 +459,8 @@ def _write_through(file: BinaryIO, data: bytes) -> None:
     os.fsync(file.fileno())
 
 
-def _sync_path(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Put a file's contents, or a directory's entries, on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

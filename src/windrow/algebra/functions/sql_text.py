@@ -164,7 +164,16 @@ def to_sql(expression: Expression, names: Callable[[str], str]) -> str:
 
 def quoted(name: str) -> str:
     """A name as it can stand in SQL."""
-    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+    return name if _PLAIN_NAME.fullmatch(name) else backquoted(name)
+
+
+def backquoted(name: str) -> str:
+    """A name as statements have it, and as Spark reads it literally, whatever it consists of.
+
+    >>> backquoted("a`b.c")
+    '`a``b.c`'
+    """
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _chained(name: str, expression: Expression) -> list[Expression]:

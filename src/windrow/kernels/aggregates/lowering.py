@@ -21,7 +21,7 @@ import polars as pl
 from windrow.algebra import aggregates as agg
 from windrow.algebra.aggregates.approx_frequency import LINES
 from windrow.algebra.aggregates.in_order import InOrder
-from windrow.algebra.aggregates.numbers import checked
+from windrow.algebra.aggregates.numbers import checked, half_up
 from windrow.algebra.aggregates.user import MergedAggregate
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import DataError, QueryError
@@ -93,7 +93,7 @@ def _(aggregate: agg.Average, partial: Partial, frame: pl.DataFrame) -> pl.Serie
     if result.kind is Kind.DOUBLE:
         return _where(count > 0, pl.Series(_quotient(total, size)))
     unit = 10 ** (result.scale - partial.kind.scale)
-    means = [decimals.half_up(t * unit, n) for t, n in zip(total.tolist(), size.tolist(), strict=True)]
+    means = [half_up(t * unit, n) for t, n in zip(total.tolist(), size.tolist(), strict=True)]
     return _where(count > 0, _fitted(decimals.narrow(decimals.ints(means)), result, "the average"))
 
 

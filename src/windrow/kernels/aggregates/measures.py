@@ -29,7 +29,7 @@ from windrow.algebra.types import DataType
 from windrow.errors import QueryError
 from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.partials import UserState
-from windrow.kernels.aggregates.value_tables import Cells, Listed, OrderedRows, cells_of
+from windrow.kernels.aggregates.value_tables import Cells, Listed, OrderedRows, cells_of, only_type
 from windrow.kernels.columnar.columns import without_negative_zero
 from windrow.kernels.columnar.combiners import TOTAL, Combiner
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
@@ -124,7 +124,9 @@ def _(aggregate: agg.Count, label: str) -> partials.Partial:
 @partial_of.register
 def _(aggregate: agg.Sum, label: str) -> partials.Partial:
     return (
-        partials.ExactTotal(label, _only(aggregate)) if aggregate.invertible else partials.FloatTotal(label)
+        partials.ExactTotal(label, only_type(aggregate))
+        if aggregate.invertible
+        else partials.FloatTotal(label)
     )
 
 
@@ -132,7 +134,9 @@ def _(aggregate: agg.Sum, label: str) -> partials.Partial:
 def _(aggregate: agg.VarPop, label: str) -> partials.Partial:
     exact = aggregate.invertible
     return (
-        partials.ExactTotal(label, _only(aggregate), squared=True) if exact else partials.FloatMoments(label)
+        partials.ExactTotal(label, only_type(aggregate), squared=True)
+        if exact
+        else partials.FloatMoments(label)
     )
 
 
@@ -164,11 +168,6 @@ def _(aggregate: agg.MinBy, label: str) -> partials.Partial:
 @partial_of.register
 def _(aggregate: agg.CovarPop, label: str) -> partials.Partial:
     return partials.Paired(label)
-
-
-def _only(aggregate: agg.AggregateFunction) -> DataType:
-    assert aggregate.types is not None
-    return aggregate.types[0]
 
 
 GROUPS = "groups"

@@ -341,17 +341,17 @@ def cells_of(aggregate: agg.AggregateFunction) -> Cells | None:
 
 @cells_of.register
 def _(aggregate: agg.ApproxQuantile) -> Cells:
-    return Buckets(aggregate.steps, _only(aggregate))
+    return Buckets(aggregate.steps, only_type(aggregate))
 
 
 @cells_of.register
 def _(aggregate: agg.ApproxCountDistinct) -> Cells:
-    return Ranks(aggregate.precision, _only(aggregate))
+    return Ranks(aggregate.precision, only_type(aggregate))
 
 
 @cells_of.register
 def _(aggregate: agg.ApproxFrequency) -> Cells:
-    return Counters(aggregate.width, _only(aggregate))
+    return Counters(aggregate.width, only_type(aggregate))
 
 
 @cells_of.register
@@ -377,7 +377,7 @@ def from_order(column: pl.Series, kind: DataType) -> pl.Series:
     return values.zip_with(column.is_not_null(), values.clear(len(values)))
 
 
-def _only(aggregate: agg.AggregateFunction) -> DataType:
+def only_type(aggregate: agg.AggregateFunction) -> DataType:
     assert aggregate.types is not None
     return aggregate.types[0]
 

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from windrow.algebra.aggregates.numbers import half_up
 from windrow.algebra.types import MAX_PRECISION, DataType
 from windrow.windows.domain import Flags, Ints, Numbers
 
@@ -69,12 +70,6 @@ def rescaled(values: Numbers, source: int, target: int) -> Numbers:
         return np.asarray(values.astype(object) * 10 ** (target - source), dtype=object)
     unit = 10 ** (source - target)
     return ints(half_up(int(value), unit) for value in values)
-
-
-def half_up(value: int, unit: int) -> int:
-    """value / unit to the nearest integer, halves away from zero; `unit` is positive."""
-    size = (2 * abs(value) + unit) // (2 * unit)
-    return size if value >= 0 else -size
 
 
 def ints(values: Any) -> Numbers:

@@ -12,7 +12,7 @@ from windrow.algebra.aggregates import Size, function_of
 from windrow.algebra.expressions import Expression
 from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
 from windrow.algebra.operators import Over
-from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window, nodes_to_windows
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail
@@ -136,7 +136,7 @@ class Builder:
     def _staying(self) -> Operator:
         """Results over INTERNAL windows: rows that meet, or one γ on top, are told by their pieces alone."""
         emit = self.emit
-        nodes = list(_own_nodes(emit.input))
+        nodes = list(nodes_to_windows(emit.input))
         plan = emit.input
         while isinstance(plan, ops.Filter | ops.Project):
             plan = plan.input
@@ -447,13 +447,6 @@ class Builder:
             case ops.Union():
                 return United(plan, [self._stream(part, window, ordered) for part in plan.inputs])
         raise refusal(f"{type(plan).__name__} below a window")
-
-
-def _own_nodes(plan: Plan) -> Any:
-    """The nodes of this query, down to its windows."""
-    yield plan
-    for child in () if isinstance(plan, Window) else plan.children:
-        yield from _own_nodes(child)
 
 
 def _window_of(plan: Plan) -> Window | None:

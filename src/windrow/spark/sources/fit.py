@@ -22,6 +22,7 @@ from pyspark.sql.types import DataType as SparkType
 from windrow.algebra import types as dt
 from windrow.algebra.catalog import EPOCHS, Stream, Table, form_text, split_form
 from windrow.algebra.expressions import Field
+from windrow.algebra.functions.sql_text import backquoted
 from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind, as_decimal
 from windrow.errors import QueryError, SourceError, nearest
@@ -220,7 +221,7 @@ def fitting(
     chosen, faults = [], []
     for field in stream.schema:
         kind = frame.schema[names[field.name]].dataType
-        given = without_maps(F.col(quoted(names[field.name])), kind)
+        given = without_maps(F.col(backquoted(names[field.name])), kind)
         if field.type.is_map:
             given = F.array_sort(given)
         form = forms.get(field.name)
@@ -237,7 +238,7 @@ def fitting(
             faults.append(invalid)
     if not faults:
         return Fitting([*chosen, *order])
-    given_values = [F.col(quoted(names[field.name])) for field in stream.schema]
+    given_values = [F.col(backquoted(names[field.name])) for field in stream.schema]
     error = raised(RowShape.of(stream, "values"), place, values=given_values)
     sound = F.when(reduce(or_, faults), error.cast("boolean")).otherwise(F.lit(True))
     return Fitting([*chosen, *order], sound)
@@ -387,8 +388,3 @@ def check_order_names(stream: Stream | Table, order_key: Iterable[str]) -> None:
                 code="reserved-column",
                 hint="rename the column",
             )
-
-
-def quoted(name: str) -> str:
-    """A column's name as Spark reads it literally, dots and all."""
-    return "`" + name.replace("`", "``") + "`"

@@ -23,10 +23,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql import types as T  # noqa: N812
 
 from windrow.algebra.catalog import Stream, Table
+from windrow.algebra.functions.sql_text import backquoted
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import SourceError
 from windrow.execution.malformed_rows import MALFORMED, TIME, RowShape
-from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, quoted, timed, to_spark, without_maps
+from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, timed, to_spark, without_maps
 from windrow.spark.sources.malformed_rows import raised, telling
 
 _ROW, _PARSED, _TEXT, _PLACE = "__row", "__parsed", "__text", "__place"
@@ -192,7 +193,7 @@ def parse_csv(
     those of `order`."""
     given = {_as_text(name, where): name for name in frame.columns if name != _CORRUPT}
     names = match_names(stream, given, where)
-    read = [F.col(quoted(given[names[name]])) for name in stream.schema.names]
+    read = [F.col(backquoted(given[names[name]])) for name in stream.schema.names]
     texts = [isinstance(reading_type(field.type), T.StringType) for field in stream.schema]
     raw = [
         F.encode(column, _BYTES).cast("string") if text else column
@@ -299,7 +300,7 @@ def _instant(text: Column, *, is_utc: bool) -> Column:
     if is_utc:
         return F.when(text.rlike(TIME), text.try_cast("timestamp"))
     options = {**_options(), "delimiter": "\x01"}
-    parsed = F.from_csv(text, f"t timestamp, {quoted(_CORRUPT)} string", options)
+    parsed = F.from_csv(text, f"t timestamp, {backquoted(_CORRUPT)} string", options)
     return F.when(text.rlike(TIME) & parsed.getField(_CORRUPT).isNull(), parsed.getField("t"))
 
 
@@ -334,7 +335,7 @@ def _unpacked(rows: DataFrame, stream: Stream | Table, how: TextFormat) -> DataF
 
 def schema_text(schema: T.StructType) -> str:
     """The schema as Spark SQL writes it."""
-    return ", ".join(f"{quoted(field.name)} {field.dataType.simpleString()}" for field in schema.fields)
+    return ", ".join(f"{backquoted(field.name)} {field.dataType.simpleString()}" for field in schema.fields)
 
 
 def check_flat(stream: Stream | Table, where: str) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.algebra.catalog import Table
 from windrow.algebra.expressions import Field, Schema
+from windrow.algebra.functions.sql_text import backquoted
 from windrow.algebra.types import STRING, struct
 from windrow.errors import DataError, QueryError, SourceError, WindrowError
 from windrow.spark.sources import urls
@@ -143,9 +144,9 @@ class FilesContent:
         source = FilesSource(self._spark, self._table, self._wanted)
         frame = source.all_rows()
         if self._in_order:
-            frame = frame.orderBy(*map(_quoted, source.order_key))
+            frame = frame.orderBy(*map(backquoted, source.order_key))
         with job_failed(f"reading {self._table.title}"):
-            return arrow_rows(self._table, frame.select(*map(_quoted, self._table.schema.names)).toArrow())
+            return arrow_rows(self._table, frame.select(*map(backquoted, self._table.schema.names)).toArrow())
 
 
 class FilesChangelog(FilesContent):
@@ -191,10 +192,10 @@ class KafkaChangelog:
         from windrow.spark.failures import job_failed
         from windrow.spark.sources.tables import arrow_rows
 
-        frame = source.frame(self._read, end).orderBy(*map(_quoted, source.order_key))
+        frame = source.frame(self._read, end).orderBy(*map(backquoted, source.order_key))
         with job_failed(f"reading {self._changes.title}"):
             return arrow_rows(
-                self._changes, frame.select(*map(_quoted, self._changes.schema.names)).toArrow()
+                self._changes, frame.select(*map(backquoted, self._changes.schema.names)).toArrow()
             )
 
 
@@ -366,7 +367,3 @@ def open_table(spark: SparkSession, table: Table) -> TableSource:
     if isinstance(wanted, urls.KafkaUrl):
         return KafkaChangelog(spark, table, wanted, form or "op")
     return FilesChangelog(spark, table, wanted, form) if form else FilesContent(spark, table, wanted)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

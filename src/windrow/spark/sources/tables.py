@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.types as is_a
 
 from windrow.algebra.values import canonical_rows
-from windrow.errors import DataError, SourceError, nearest
+from windrow.errors import DataError, SourceError, first_line, nearest
 from windrow.kernels.columnar.columns import frame_from_arrow, rows_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def as_table(data: object) -> pa.Table:
         table = _to_arrow(data)
     except pa.ArrowException as error:
         raise SourceError(
-            f"the data is no table: {_first_line(error)}", hint="give every column one type"
+            f"the data is no table: {first_line(error)}", hint="give every column one type"
         ) from None
     return _plain(table)
 
@@ -93,7 +93,7 @@ def _plain_column(field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column if kind == field.type else column.cast(kind)
     except pa.ArrowException as error:
         raise SourceError(
-            f"column `{field.name}` is {field.type}, which is not {kind}: {_first_line(error)}",
+            f"column `{field.name}` is {field.type}, which is not {kind}: {first_line(error)}",
             code="column-type",
             hint=f"convert it to {kind} first",
         ) from None
@@ -147,10 +147,6 @@ class _HashingFile:
 
     def close(self) -> None:
         """There is nothing to close."""
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
 
 
 Values = tuple[Any, ...]

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 import pyarrow.compute as pc
 
+from windrow.algebra.aggregates.numbers import half_up
 from windrow.algebra.expressions import Call, Literal
 from windrow.algebra.functions.values import STRICT as VALUES
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTEGER_BITS, DataType, Kind
@@ -122,8 +123,7 @@ def _divide(call: Call) -> columnar.Operation | None:
         x, y = decimals.unscaled(a).tolist(), decimals.unscaled(b).tolist()
         zero = np.array([not each for each in y], dtype=bool)
         values = decimals.ints(
-            decimals.half_up(p * shift * (1 if q > 0 else -1), abs(q)) if q else 0
-            for p, q in zip(x, y, strict=True)
+            half_up(p * shift * (1 if q > 0 else -1), abs(q)) if q else 0 for p, q in zip(x, y, strict=True)
         )
         return exact(values, _QUOTIENT_SCALE, call.type, zero)
 

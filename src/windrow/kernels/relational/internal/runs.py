@@ -61,9 +61,9 @@ class Runs(Operator):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         raise AssertionError("runs are collected by the operator that is made of them")
 
-    @abstractmethod
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
         """The runs that were kept, with what is new."""
+        return merged(signed.together([old, new], self.kept))
 
     @abstractmethod
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
@@ -105,9 +105,6 @@ class WindowRuns(Runs):
         own = {name: below.columns[name] for name in values}
         self.kept = own | {self.numbered: pl.Int64()} | dict(SIGNED)
         self._finished(own)
-
-    def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        return merged(signed.together([old, new], self.kept))
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
         runs = runs.rename({self.numbered: self.id})
@@ -184,9 +181,6 @@ class ValueRuns(Runs):
         self.kept = kept | ({TS: pl.Int64()} if stamped else {})
         self._finished(own)
 
-    def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        return merged(signed.together([old, new], self.kept))
-
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
         copies = runs[N].to_numpy()
         row = np.repeat(np.arange(runs.height), copies)
@@ -218,9 +212,6 @@ class GroupRuns(Runs):
         self.ids = {self.keys[name]: own[name] for name in self.keys} | {self.since: pl.Int64()}
         self.kept = own | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
         self._finished(own)
-
-    def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        return merged(signed.together([old, new], self.kept))
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
         told = runs.with_columns(
