@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 import pyarrow as pa
@@ -39,7 +40,6 @@ from windrow.state.manifest import ChunkRef, SourceState, StreamState
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 
 if TYPE_CHECKING:
-    from windrow.engine.engine import Engine
     from windrow.spark.sources.table_source import TableSource
     from windrow.state.store import Store
 
@@ -181,10 +181,25 @@ def check_clock(table: str, at: int, clock: Instant) -> None:
 PERIOD = 1.0
 
 
+class TableKeeper(Protocol):
+    """What has tables, and changes them; nobody else does while its lock is held."""
+
+    @property
+    def lock(self) -> AbstractContextManager[bool]:
+        """Held while tables change."""
+
+    @property
+    def tables(self) -> Mapping[str, TableRecord]:
+        """The tables by their names."""
+
+    def change(self, updates: Sequence[TableUpdate]) -> None:
+        """Change tables, durably."""
+
+
 class Refreshing:
     """The tables of an engine and where they come from; more may be declared while it runs."""
 
-    def __init__(self, engine: Engine, sources: Mapping[str, TableSource]) -> None:
+    def __init__(self, engine: TableKeeper, sources: Mapping[str, TableSource]) -> None:
         self._engine, self._sources = engine, sources
         self._looked = -float("inf")
 

@@ -515,7 +515,7 @@ def _shown_instant(instant: Instant, domain: Domain) -> dt.datetime | float | De
 class TableView:
     """A table that is registered."""
 
-    def __init__(self, engine: Engine, name: str) -> None:
+    def __init__(self, engine: tables.TableKeeper, name: str) -> None:
         self._engine, self.name = engine, name
 
     def __repr__(self) -> str:
