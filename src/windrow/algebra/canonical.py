@@ -26,12 +26,11 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Any
 
+from windrow.algebra import expressions, types
 from windrow.algebra import operators as ops
 from windrow.algebra.aggregates.user import versioned
 from windrow.algebra.catalog import ProgressRule, Stream, Table
-from windrow.algebra.expressions import Call, Cast, ColumnRef, Literal, WindowBound
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
-from windrow.algebra.types import DataType, Kind
 from windrow.errors import StateError
 from windrow.windows import calendar, cumulate, landmark, lifetime, ranges, rows, session, slide_by_tuple
 from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Punctuated, Slack, SlackRows
@@ -63,11 +62,11 @@ NAMES: dict[type, str] = {
     ops.Unnest: "unnest.1",
     ops.FramedCall: "framed.1",
     ops.OverFrame: "frame.1",
-    Literal: "literal.1",
-    ColumnRef: "column.1",
-    Call: "call.1",
-    Cast: "cast.1",
-    WindowBound: "bound.1",
+    expressions.Literal: "literal.1",
+    expressions.ColumnRef: "column.1",
+    expressions.Call: "call.1",
+    expressions.Cast: "cast.1",
+    expressions.WindowBound: "bound.1",
     ranges.RangeWindow: "range.1",
     ranges.LaggedWindow: "lagged.1",
     ranges.NowWindow: "now.1",
@@ -128,7 +127,7 @@ def canonical_form(thing: Any) -> Any:
             return {_IS: _BYTES, "value": thing.hex()}
         case tuple() | list():
             return [canonical_form(each) for each in thing]
-        case DataType():
+        case types.DataType():
             return _type(thing)
         case StreamWord():
             return {_IS: _WORD, "value": thing.value}
@@ -148,7 +147,7 @@ def own_form(node: Plan) -> Any:
     return found
 
 
-def _type(kind: DataType) -> Any:
+def _type(kind: types.DataType) -> Any:
     found: dict[str, Any] = {_IS: _TYPE, "kind": kind.kind.value}
     if kind.precision or kind.scale:
         found["digits"] = [kind.precision, kind.scale]
@@ -194,7 +193,7 @@ class _Reading:
             case "type.1":
                 inner = tuple((name, self.of(each)) for name, each in form.get("fields", ()))
                 precision, scale = form.get("digits", (0, 0))
-                return DataType(Kind(form["kind"]), precision, scale, inner)
+                return types.DataType(types.Kind(form["kind"]), precision, scale, inner)
         return self._node(form)
 
     def _node(self, form: Mapping[str, Any]) -> Any:

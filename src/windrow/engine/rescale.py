@@ -49,9 +49,7 @@ from windrow.kernels.relational.operator import Operator
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.windows.leaf import WHO
 from windrow.kernels.state import PANE, Chunk, State, chunked, joined
-from windrow.physical.native_sql import native_query, native_shared_state
-from windrow.physical.partitioning import routed_outputs
-from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit
+from windrow.physical import native_sql, partitioning, units
 from windrow.state import crash, history, manifest, names
 from windrow.state.chunk import Key, chunk_writer, open_chunk
 from windrow.state.log import CommitLog
@@ -114,10 +112,10 @@ def _put_together(parts: Sequence[State], unite: Callable[[Sequence[State]], Sta
 class RowStates:
     """How the states of a query over rows are routed."""
 
-    def __init__(self, query: str, unit: GeneralUnit, shards: Shards) -> None:
+    def __init__(self, query: str, unit: units.GeneralUnit, shards: Shards) -> None:
         self.query, self.unit, self.shards = query, unit, shards
-        branches = unit.branches if isinstance(unit, UnionUnit) else [unit]
-        prefixes = [f"{n}:" for n in range(len(branches))] if isinstance(unit, UnionUnit) else [""]
+        branches = unit.branches if isinstance(unit, units.UnionUnit) else [unit]
+        prefixes = [f"{n}:" for n in range(len(branches))] if isinstance(unit, units.UnionUnit) else [""]
         self._known: dict[str, tuple[Operator, list[str]]] = {}
         self._whole: list[set[str]] = []
         for prefix, branch in zip(prefixes, branches, strict=True):
@@ -246,9 +244,9 @@ def _copied(state: State) -> State:
     )
 
 
-def _candidates(program: RelationalProgram, unit: GeneralUnit) -> dict[str, tuple[Operator, list[str]]]:
+def _candidates(program: RelationalProgram, unit: units.GeneralUnit) -> dict[str, tuple[Operator, list[str]]]:
     """For each place of an operator, the columns that may hold the routed value in what it keeps."""
-    outputs = routed_outputs(program.emit, unit.placement)
+    outputs = partitioning.routed_outputs(program.emit, unit.placement)
     nodes: dict[str, Plan] = {
         place: node for _, node, place, _ in implementations.placed(program) if place is not None
     }
@@ -289,7 +287,7 @@ def _routed_keys(node: Aggregate, outputs: Mapping[int, str | None]) -> list[str
     return [f"{mark}k{n}" for n in routed for mark in ("", "#")]
 
 
-def _whole_tables(program: RelationalProgram, unit: GeneralUnit) -> list[set[str]]:
+def _whole_tables(program: RelationalProgram, unit: units.GeneralUnit) -> list[set[str]]:
     """The columns of each table that every shard holds whole."""
     joins = [node.table for node in program.emit.walk() if isinstance(node, TableJoin)]
     return [set(scan.schema.names) for scan in joins if unit.table_places[scan.table.name] is None]
@@ -339,7 +337,7 @@ class _Rescale:
         self.place = WriteTarget(self.files, self.last.number + 1, log.owner.epoch, shards.new)
         self.records = self._records()
         self.rows: dict[str, tuple[RowStates, str]] = {}
-        self.panes: dict[str, SlidingUnit] = {}
+        self.panes: dict[str, units.SlidingUnit] = {}
         #: the key columns of what waits in delta files, by query and by feed
         self.kinds: dict[str, Mapping[str, DataType]] = {}
         self.feeds: dict[str, Mapping[str, DataType]] = {}
@@ -364,10 +362,10 @@ class _Rescale:
 
     def _know(self, record: QueryRecord) -> None:
         unit, bundle = record.bundle.unit, record.bundle
-        if isinstance(unit, SlidingUnit):
+        if isinstance(unit, units.SlidingUnit):
             self.panes[record.id] = unit
             self.kinds[record.id] = key_types(unit.program.bottom)
-            native = native_query(unit.program)
+            native = native_sql.native_query(unit.program)
             if native is not None:
                 self.feeds[native.feed] = {f"k{n}": key.type for n, key in enumerate(native.keys)}
         else:
@@ -383,7 +381,7 @@ class _Rescale:
         for name in {common.shared_state_of(record.shares) for record in sharing}:
             shared_state = common.shared_state(name)
             self.kinds[name] = self.shared_states[name] = shared_state.key_types
-            native = native_shared_state(shared_state)
+            native = native_sql.native_shared_state(shared_state)
             if native is not None:
                 self.feeds[native.feed] = shared_state.key_types
         for record in self.records:

@@ -26,9 +26,7 @@ from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.panes.program import Level, PaneProgram
 from windrow.kernels.state import PANE
 from windrow.physical.native_sql import native_query
-from windrow.state.chunk import ChunkWriter, OpenChunk, chunk_writer, open_chunk
-from windrow.state.manifest import ChunkRef
-from windrow.state.names import CHUNKS, DRIVER, new_chunk_name
+from windrow.state import chunk, manifest, names
 from windrow.state.store import Store
 
 
@@ -41,32 +39,32 @@ class WriteTarget:
     owner: int
     shards: int
 
-    def new_name(self, shard: int = DRIVER, folder: str = CHUNKS) -> str:
+    def new_name(self, shard: int = names.DRIVER, folder: str = names.CHUNKS) -> str:
         """A name for a file that only this task writes."""
-        return new_chunk_name(self.commit, self.owner, shard, folder)
+        return names.new_chunk_name(self.commit, self.owner, shard, folder)
 
 
 class Spool:
     """A file that is made when the first table comes; if none does, there is no file."""
 
     def __init__(
-        self, place: WriteTarget, shard: int = DRIVER, folder: str = CHUNKS, **metadata: Any
+        self, place: WriteTarget, shard: int = names.DRIVER, folder: str = names.CHUNKS, **metadata: Any
     ) -> None:
         self._place, self._name = place, place.new_name(shard, folder)
         self._metadata = {"commit": place.commit, **metadata}
         self._stack = ExitStack()
-        self._writer: ChunkWriter | None = None
+        self._writer: chunk.ChunkWriter | None = None
 
     @property
-    def writer(self) -> ChunkWriter:
+    def writer(self) -> chunk.ChunkWriter:
         """The file, begun if it was not."""
         if self._writer is None:
-            file = chunk_writer(self._place.store, self._name, self._metadata)
+            file = chunk.chunk_writer(self._place.store, self._name, self._metadata)
             self._writer = self._stack.enter_context(file)
         return self._writer
 
     @property
-    def ref(self) -> ChunkRef | None:
+    def ref(self) -> manifest.ChunkRef | None:
         """The finished file, if there is one."""
         return self._writer.ref if self._writer is not None else None
 
@@ -87,7 +85,7 @@ def key_types(level: Level) -> dict[str, DataType]:
 
 
 def put_tables(
-    writer: ChunkWriter, query: str, level: Level, tables: Mapping[str, pl.DataFrame], count: int
+    writer: chunk.ChunkWriter, query: str, level: Level, tables: Mapping[str, pl.DataFrame], count: int
 ) -> None:
     """Write the pane tables of a query, each shard's rows by themselves."""
     kinds = key_types(level)
@@ -98,7 +96,7 @@ def put_tables(
 
 
 def tables_of(
-    files: Iterable[OpenChunk], query: str, program: PaneProgram, shard: int
+    files: Iterable[chunk.OpenChunk], query: str, program: PaneProgram, shard: int
 ) -> dict[str, pl.DataFrame]:
     """What some delta files hold for a query in a shard: one table of panes for each of its tables."""
     layouts = program.bottom.answers.measures.layouts
@@ -117,6 +115,6 @@ def tables_of(
     return {name: frame for name, frame in merged.items() if frame.height}
 
 
-def open_files(store: Store, refs: Iterable[ChunkRef]) -> list[OpenChunk]:
+def open_files(store: Store, refs: Iterable[manifest.ChunkRef]) -> list[chunk.OpenChunk]:
     """Delta files, opened."""
-    return [open_chunk(store, ref) for ref in refs]
+    return [chunk.open_chunk(store, ref) for ref in refs]

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 import pyarrow as pa
 
-from windrow.execution.bundle import Bundle, QueryGroup
-from windrow.execution.delta_file import QUERY, TABLE, Spool
-from windrow.execution.reports import Fault, fault_of
+from windrow.execution import bundle, delta_file, reports
 from windrow.kernels.clock import Clock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
@@ -38,7 +36,7 @@ class RowsGathering:
 
     def __init__(
         self,
-        queries: Sequence[Bundle],
+        queries: Sequence[bundle.Bundle],
         unit: GeneralUnit,
         stream: str,
         known: Mapping[str, Known],
@@ -47,7 +45,7 @@ class RowsGathering:
         self.queries, self.unit, self.stream, self.known = tuple(queries), unit, stream, known
         self.held = {name: held[name] for name in unit.tables}
         self.latest: int | None = None
-        self.fault: Fault | None = None
+        self.fault: reports.Fault | None = None
         self._waiting: list[pl.DataFrame] = []
 
     def take(self, accepted: pl.DataFrame) -> None:
@@ -58,9 +56,9 @@ class RowsGathering:
             kept = self.unit.timing.kept(self.stream, self.known, self.held, accepted)
             self._waiting.append(accepted.with_columns(kept))
         except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
-            self.fault = fault_of(error, self.queries[0].name)
+            self.fault = reports.fault_of(error, self.queries[0].name)
 
-    def put(self, spool: Spool, shards: int) -> None:
+    def put(self, spool: delta_file.Spool, shards: int) -> None:
         """Write the rows, each to the shard where all it can meet is."""
         if self.fault is not None or not self._waiting:
             return
@@ -68,14 +66,14 @@ class RowsGathering:
         routed = self.unit.placement.get(self.stream, ())
         kinds = {name: schema.column(name).type for name in routed}
         for shard, rows in split(pl.concat(self._waiting), kinds, shards):
-            spool.writer.add((QUERY, self.queries[0].files, self.stream, shard), rows.to_arrow())
+            spool.writer.add((delta_file.QUERY, self.queries[0].files, self.stream, shard), rows.to_arrow())
 
 
 @dataclass(frozen=True)
 class ShardEpoch:
     """One shard's part in moving a query on."""
 
-    query: Bundle
+    query: bundle.Bundle
     shard: int
     shards: int
     clock: Clock
@@ -89,7 +87,7 @@ class ShardEpoch:
 class Host:
     """A query as it was before it had its join in common, and the place of the join in it."""
 
-    query: Bundle
+    query: bundle.Bundle
     join: str
 
 
@@ -140,7 +138,7 @@ def advance(
     return own, answers.select(columns).to_arrow(), pieces
 
 
-def replanned(old: Bundle, new: Bundle, before: Shard, now: int) -> Mapping[str, State]:
+def replanned(old: bundle.Bundle, new: bundle.Bundle, before: Shard, now: int) -> Mapping[str, State]:
     """The states of a query by its new plan, made of those by its old one."""
     one, other = old.unit.program, new.unit.program
     assert isinstance(one, RelationalProgram)
@@ -149,7 +147,7 @@ def replanned(old: Bundle, new: Bundle, before: Shard, now: int) -> Mapping[str,
     return {f"{new.name}{OF}{path}": state for path, state in found.items()}
 
 
-def admitted(host: Host, query: Bundle, before: Shard, now: int) -> Mapping[str, State]:
+def admitted(host: Host, query: bundle.Bundle, before: Shard, now: int) -> Mapping[str, State]:
     """The states of a query that begins over a join of another one, which runs; or of that other query, now
     that it has the join in common."""
     program, query_group = query.unit.program, query.query_group
@@ -164,7 +162,7 @@ def admitted(host: Host, query: Bundle, before: Shard, now: int) -> Mapping[str,
 
 
 def _parts(
-    query_group: QueryGroup | None, done: dict[str, SubplanStep], reports: tuple[SlideGrid, ...]
+    query_group: bundle.QueryGroup | None, done: dict[str, SubplanStep], reports: tuple[SlideGrid, ...]
 ) -> Parts:
     if query_group is None:
         return Parts({}, done, reports=reports)
@@ -173,7 +171,10 @@ def _parts(
 
 
 def _news(unit: GeneralUnit, turn: ShardEpoch, files: Sequence[OpenChunk]) -> News:
-    rows = {name: _sections(files, (QUERY, turn.query.files, name, turn.shard)) for name in unit.streams}
+    rows = {
+        name: _sections(files, (delta_file.QUERY, turn.query.files, name, turn.shard))
+        for name in unit.streams
+    }
     changes = {name: _changes(unit, name, turn, files) for name in unit.tables}
     return News(
         turn.clock,
@@ -183,7 +184,7 @@ def _news(unit: GeneralUnit, turn: ShardEpoch, files: Sequence[OpenChunk]) -> Ne
     )
 
 
-def states_of(query: Bundle, before: Shard) -> dict[str, State]:
+def states_of(query: bundle.Bundle, before: Shard) -> dict[str, State]:
     """The states of a query's operators by their places, those that it has in common with others too."""
     places = query.places
     found: dict[str, State] = {}
@@ -202,7 +203,7 @@ def _changes(
     unit: GeneralUnit, table: str, turn: ShardEpoch, files: Iterable[OpenChunk]
 ) -> pl.DataFrame | None:
     """The changes of a table that rows of this shard can meet."""
-    found = _sections(files, (TABLE, table))
+    found = _sections(files, (delta_file.TABLE, table))
     if not found or (not unit.placement and turn.shard):
         return None
     frame, column = pl.concat(found), unit.table_places[table]

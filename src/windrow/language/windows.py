@@ -26,11 +26,9 @@ from lark.exceptions import UnexpectedInput
 from lark.lexer import Lexer
 
 from windrow.errors import QueryError, Span, nearest
-from windrow.language.lift_literals import ends_interval, interval_at
-from windrow.language.literals import DAY, has_zone, instant, plain_number
+from windrow.language import lift_literals, literals, vocabulary
 from windrow.language.syntax import Constant, Node, PointSyntax, WindowSyntax, placed, words
 from windrow.language.tokens import Token, TokenKind, Tokens
-from windrow.language.vocabulary import ends_operand, is_keyword
 from windrow.windows.clause import WORDS, WindowClause
 from windrow.windows.domain import MAX_INT64, MICROSECONDS, Domain, Quantity, is_unit, unit_name
 
@@ -143,7 +141,7 @@ def clause_of(tree: Parsed, bracket: Tokens) -> WindowClause:
             span=bracket.span,
             hint=f"add {KINDS}",
         )
-    if "zone" in fields and "origin" in times and has_zone(times["origin"][0]):
+    if "zone" in fields and "origin" in times and literals.has_zone(times["origin"][0]):
         raise QueryError(
             f"ORIGIN of a window with ZONE is what clocks show in '{fields['zone']}'",
             code="window-origin",
@@ -181,10 +179,10 @@ def _instants(times: dict[str, tuple[str, Span]], origin: Any) -> dict[str, int]
     """Points in time as microseconds; a bare time of day is on ORIGIN's date, 1970-01-01 if there is none."""
     day = 0
     if isinstance(origin, int):
-        day = origin // DAY * DAY
+        day = origin // literals.DAY * literals.DAY
     elif isinstance(origin, tuple):
-        day = instant(*origin) // DAY * DAY
-    return {name: instant(text, span, day) for name, (text, span) in times.items()}
+        day = literals.instant(*origin) // literals.DAY * literals.DAY
+    return {name: literals.instant(text, span, day) for name, (text, span) in times.items()}
 
 
 # Readers, one for each rule.
@@ -247,7 +245,7 @@ def _quantity(part: Parsed) -> Quantity:
         _window_part_labels(part, "NUMBER")[0],
         _window_part_labels(part, "UNIT"),
     )
-    value, suffix = plain_number(number.value, _label_span(number))
+    value, suffix = literals.plain_number(number.value, _label_span(number))
     word = unit[0].value if unit else suffix
     with placed(_label_span(unit[0]) if unit else _label_span(number)):
         return Quantity(-value if minus else value, _TUPLES.get(word.upper(), word) or None)
@@ -383,7 +381,7 @@ def _labels(inside: Tokens, begin: int, end: int) -> list[Label]:
             found += [_number(inside[index + 1]), _label(inside, index + 2, "UNIT")]
             index += 3
             continue
-        interval = interval_at(inside, index)
+        interval = lift_literals.interval_at(inside, index)
         if interval is not None:
             found += _interval(inside.cut(index, interval[1] + 1), interval[0])
             index = interval[1] + 1
@@ -480,14 +478,14 @@ def _number_with_unit(written: Tokens) -> tuple[Node, str, Span] | None:
     if len(written) != 1 or written[0].kind is not TokenKind.NUMBER or written[0].text[-1] not in "sSdD":
         return None
     number = written[0]
-    value, unit = plain_number(number.text, number.span)
+    value, unit = literals.plain_number(number.text, number.span)
     return Constant(number.span, str(value), "NUMBER"), unit, number.span
 
 
 def _ends_in_unit(written: Tokens) -> bool:
     """Whether the last word stands behind a whole expression, and is not the end of an interval."""
     last = len(written) - 1
-    if not written.is_kind(last, TokenKind.WORD) or is_keyword(written, last):
+    if not written.is_kind(last, TokenKind.WORD) or vocabulary.is_keyword(written, last):
         return False
-    behind = ends_operand(written, last - 1) and written.word(last - 1) != "*"
-    return behind and not ends_interval(written, last)
+    behind = vocabulary.ends_operand(written, last - 1) and written.word(last - 1) != "*"
+    return behind and not lift_literals.ends_interval(written, last)

@@ -15,7 +15,7 @@ restores the order of columns, which ties of FIRST, LAST and LIMIT depend on.
 >>> windows = [Window(Scan(Stream(name, schema, "ts"), name), RangeWindow(90)) for name in "abc"]
 >>> first, *others = [window.schema.column(f"{name}.k") for name, window in zip("abc", windows)]
 >>> same = call("and", [call("=", [first, other]) for other in others])
->>> rates = Statistics(rates={"a": 10, "b": 1, "c": 5}, default_distinct=9)
+>>> rates = flows.Statistics(rates={"a": 10, "b": 1, "c": 5}, default_distinct=9)
 >>> (better,) = reorder_joins(Join(tuple(windows), same), rates)
 >>> [part.origins[0].alias for part in better.input.inputs]
 ['b', 'c', 'a']
@@ -31,9 +31,7 @@ from itertools import permutations
 from windrow.algebra.operators import Join
 from windrow.algebra.plan import Plan
 from windrow.kernels.relational.join.order import WindowStats, augmented_order
-from windrow.optimizer.costs import estimate, flow_of
-from windrow.optimizer.flows import Model, Statistics, equal_columns
-from windrow.optimizer.trees import can_fail, kept, variants
+from windrow.optimizer import costs, flows, trees
 
 _FEWEST = 3
 #: of so many inputs all orders are costed
@@ -41,13 +39,13 @@ _MOST_ORDERED = 4
 _LEAST = 1e-9
 
 
-def reorder_joins(plan: Plan, statistics: Statistics | None = None) -> Iterator[Plan]:
+def reorder_joins(plan: Plan, statistics: flows.Statistics | None = None) -> Iterator[Plan]:
     """Each join of three or more inputs on one attribute, in its cheapest order."""
-    yield from variants(plan, partial(_reordered, statistics=statistics or Statistics()))
+    yield from trees.variants(plan, partial(_reordered, statistics=statistics or flows.Statistics()))
 
 
-def _reordered(plan: Plan, statistics: Statistics) -> Iterator[Plan]:
-    if not isinstance(plan, Join) or len(plan.inputs) < _FEWEST or can_fail(plan.predicate):
+def _reordered(plan: Plan, statistics: flows.Statistics) -> Iterator[Plan]:
+    if not isinstance(plan, Join) or len(plan.inputs) < _FEWEST or trees.can_fail(plan.predicate):
         return
     common = _common_attribute(plan)
     if common is None:
@@ -56,37 +54,39 @@ def _reordered(plan: Plan, statistics: Statistics) -> Iterator[Plan]:
         _cheapest(plan, statistics) if _is_small(plan, statistics) else _heuristic(plan, common, statistics)
     )
     if order != sorted(order):
-        yield kept(replace(plan, inputs=tuple(plan.inputs[place] for place in order)), plan.schema.names)
+        yield trees.kept(
+            replace(plan, inputs=tuple(plan.inputs[place] for place in order)), plan.schema.names
+        )
 
 
-def _is_small(plan: Join, statistics: Statistics) -> bool:
-    return statistics.model is Model.KERNELS and len(plan.inputs) <= _MOST_ORDERED
+def _is_small(plan: Join, statistics: flows.Statistics) -> bool:
+    return statistics.model is flows.Model.KERNELS and len(plan.inputs) <= _MOST_ORDERED
 
 
-def _cheapest(plan: Join, statistics: Statistics) -> list[int]:
+def _cheapest(plan: Join, statistics: flows.Statistics) -> list[int]:
     """The order that costs least; as it is, unless another one is cheaper."""
 
     def cost(order: Iterable[int]) -> float:
-        return estimate(replace(plan, inputs=tuple(plan.inputs[n] for n in order)), statistics)[()].cost
+        return costs.estimate(replace(plan, inputs=tuple(plan.inputs[n] for n in order)), statistics)[()].cost
 
     return list(min(permutations(range(len(plan.inputs))), key=cost))
 
 
-def _heuristic(plan: Join, common: list[str], statistics: Statistics) -> list[int]:
+def _heuristic(plan: Join, common: list[str], statistics: flows.Statistics) -> list[int]:
     windows = [_stats(part, name, statistics) for part, name in zip(plan.inputs, common, strict=True)]
     return [common.index(window.name) for window in augmented_order(windows).order]
 
 
 def _common_attribute(plan: Join) -> list[str] | None:
     """One column of each input, all set equal to one another."""
-    for same in equal_columns(plan.predicate):
+    for same in flows.equal_columns(plan.predicate):
         chosen = [next((name for name in part.schema.names if name in same), None) for part in plan.inputs]
         if None not in chosen:
             return [name for name in chosen if name]
     return None
 
 
-def _stats(part: Plan, name: str, statistics: Statistics) -> WindowStats:
-    flow = flow_of(part, statistics)
+def _stats(part: Plan, name: str, statistics: flows.Statistics) -> WindowStats:
+    flow = costs.flow_of(part, statistics)
     rate = max(flow.rate, _LEAST)
     return WindowStats(name, rate, max(flow.rows, _LEAST) / rate, max(1.0, flow.values[name]))

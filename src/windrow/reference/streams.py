@@ -23,10 +23,8 @@ from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, Plan, StreamWord, Window
 from windrow.algebra.values import Change
 from windrow.errors import DataError
-from windrow.reference.expressions import WindowContext
-from windrow.reference.interval_rows import IntervalRow, IntervalRows, counted
+from windrow.reference import expressions, interval_rows, scopes
 from windrow.reference.rows import LeafRows, RowsBelow, Values, World
-from windrow.reference.scopes import moving_values
 from windrow.reference.snapshot import PlanSnapshot
 from windrow.windows.domain import INFINITY, Instant, Report
 from windrow.windows.rows import RowsWindow
@@ -36,21 +34,21 @@ from windrow.windows.slide_by_tuple import SlideByTupleWindow
 
 def results(
     emit: Emit, leaves: Mapping[Window, LeafRows], world: World, lag: int, extents: Iterable[int]
-) -> list[IntervalRow]:
+) -> list[interval_rows.IntervalRow]:
     """All results, with how long they stay.
 
     Every extent of a periodic aggregate is a result of its own, also when its value is the last one's; and
     only what is there at the end of some extent is a result of a periodic plan, from then on.
     """
     reports = sorted(extents)
-    pieces = IntervalRows(leaves, world, lag=lag, breaks=reports, uniting=True).of(emit.input)
+    pieces = interval_rows.IntervalRows(leaves, world, lag=lag, breaks=reports, uniting=True).of(emit.input)
     if not emit.is_periodic:
         return pieces
     births = [(piece, next((at for at in reports if at in piece), None)) for piece in pieces]
     return [replace(piece, vs=birth) for piece, birth in births if birth is not None]
 
 
-def staying(pieces: Iterable[IntervalRow], at: int) -> Counter[Values]:
+def staying(pieces: Iterable[interval_rows.IntervalRow], at: int) -> Counter[Values]:
     """The results produced so far that still stay; one made of the same rows again is the same one."""
     found = {(piece.origin, piece.fact.values) for piece in pieces if piece.vs <= at < piece.stays}
     return Counter(values for _, values in found)
@@ -77,10 +75,10 @@ def changes(
     Results not made of certain rows, and those that negative rows take back, are told apart by their values.
     """
     moving = {_moving(leaf): rows for leaf, rows in leaves.items()}
-    pieces = IntervalRows(moving, world, uniting=True).of(continuous(emit.input))
+    pieces = interval_rows.IntervalRows(moving, world, uniting=True).of(continuous(emit.input))
     ends = [end for leaf, rows in moving.items() for end in _finite_ends(leaf, rows)]
     until = last(max(ends)) if ends else 0
-    for piece in counted(pieces) if emit.restores_by_value else pieces:
+    for piece in interval_rows.counted(pieces) if emit.restores_by_value else pieces:
         for end in _refreshes(emit, piece, until):
             yield Change("+", piece.fact.values, end)
 
@@ -90,7 +88,7 @@ def _finite_ends(leaf: Window, rows: LeafRows) -> Iterator[int]:
         yield from (int(end) for end in (interval.vs, interval.ve) if end != INFINITY)
 
 
-def _refreshes(emit: Emit, piece: IntervalRow, until: int) -> Sequence[int]:
+def _refreshes(emit: Emit, piece: interval_rows.IntervalRow, until: int) -> Sequence[int]:
     """`until` is the last refresh of results that stay."""
     spec = emit.leaves[0].spec
     born = spec.first_after(int(piece.vs))
@@ -159,7 +157,7 @@ class QueryEvaluation:
         return self._snapshot(at).relation(self.emit.input)
 
     @cached_property
-    def _internal_results(self) -> list[IntervalRow]:
+    def _internal_results(self) -> list[interval_rows.IntervalRow]:
         extents = self._slides() if self.emit.is_periodic else ()
         return results(self.emit, self.leaves, self.world, lag_of(self.emit), extents)
 
@@ -184,7 +182,7 @@ class QueryEvaluation:
         elements = self.leaves[leaf].elements
         for report in self._reported() or ():
             inside = [next(p for p, e in enumerate(elements) if e is member) for member in report.elements]
-            extent = WindowContext(report.start, report.end)
+            extent = expressions.WindowContext(report.start, report.end)
             snapshot = PlanSnapshot(self.leaves, self.world, report.at, report.at, extent, {leaf: inside})
             yield from _rows("+", snapshot.relation(self.emit.input), report.at)
 
@@ -244,7 +242,7 @@ class QueryEvaluation:
         if spec.grid is not None:
             return spec.slide_instants(after, until)
         if isinstance(spec, SlideByTupleWindow):
-            return [w for w in moving_values(spec, rows) if after < w <= until]
+            return [w for w in scopes.moving_values(spec, rows) if after < w <= until]
         assert isinstance(spec, RowsWindow)
         return [report.at for report in spec.reports(rows) if after < report.at <= until]
 

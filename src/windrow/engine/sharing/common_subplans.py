@@ -30,9 +30,7 @@ from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.execution.bundle import Bundle, QueryGroup
 from windrow.execution.relational import Host
-from windrow.kernels.relational.implementations import kind_of
-from windrow.kernels.relational.program import Parts, SubplanView
-from windrow.kernels.relational.state_transfer import why_not_joined
+from windrow.kernels.relational import implementations, program, state_transfer
 from windrow.optimizer import common_subplans as subplans
 from windrow.optimizer.common_subplans import likeness
 from windrow.optimizer.trees import can_ever_fail, expressions_of
@@ -258,11 +256,15 @@ def admission(late: QueryRecord, host: QueryRecord) -> tuple[Membership, Members
         return None
     unit = general_unit(host.bundle)
     emit, place = unit.program.emit, _place_of_subplan(unit)
-    if place is None or not subplans.can_meet_more(plan) or why_not_joined(unit.program, place) is not None:
+    if (
+        place is None
+        or not subplans.can_meet_more(plan)
+        or state_transfer.why_not_joined(unit.program, place) is not None
+    ):
         return None
     known = host.member or Membership(QueryGroup(f"{RESERVED}rows of {host.id}"))
     names = dict(known.query_group.parts)
-    around = Parts(names).part_of(place)
+    around = program.Parts(names).part_of(place)
     alone = replace(late.bundle, plan=shipments.packed(plan), query_group=None)
     alike = {likeness(each, shortens=_shortens(general_unit(alone))) for each in (plan, emit)}
     if (
@@ -294,7 +296,7 @@ def _place_of_subplan(unit: GeneralUnit) -> str | None:
 
 def _subplan(unit: GeneralUnit) -> str:
     """What tells the common subplan of a query from others."""
-    return [*_chain(unit, SubplanView()).values()][-1]
+    return [*_chain(unit, program.SubplanView()).values()][-1]
 
 
 def _beginner(record: QueryRecord, plan: Emit) -> Beginner:
@@ -331,11 +333,11 @@ class _Member:
         """What its common subplan must have in common with others."""
         return likeness(self.plan, shortens=self.shortens)
 
-    def view(self, subplan: subplans.CommonSubplan | None) -> SubplanView:
+    def view(self, subplan: subplans.CommonSubplan | None) -> program.SubplanView:
         """How it sees a common subplan."""
         sampled = None if self.common_slide is None else self.common_slide.sampled
         sooner = () if subplan is None else subplan.sooner(self.plan)
-        return SubplanView(sooner, () if sampled is None else (sampled,))
+        return program.SubplanView(sooner, () if sampled is None else (sampled,))
 
 
 def _query_group(name: str, members: list[_Member]) -> dict[str, Membership | None]:
@@ -411,7 +413,7 @@ def _common(
             above = users[part]
 
 
-def _chain(unit: GeneralUnit, view: SubplanView) -> dict[str, str]:
+def _chain(unit: GeneralUnit, view: program.SubplanView) -> dict[str, str]:
     """The operators that all rows come through, by their places, from the top: what tells each from others.
 
     A part is known by its plan, by how its operators were built for the query they are in, and above the
@@ -423,18 +425,18 @@ def _chain(unit: GeneralUnit, view: SubplanView) -> dict[str, str]:
         place = places.get(id(builder.built.get(id(node))))
         if place is not None:
             told = [id(each) in builder.telling for each in node.walk()]
-            seen = SubplanView() if node is subplans.subplan_of(emit) else view
+            seen = program.SubplanView() if node is subplans.subplan_of(emit) else view
             built = _built(builder.built[id(node)])
             found[place] = _digest(canonical.canonical_text([node, told, built, _seen_as(seen)]))
     return found
 
 
-def _seen_as(view: SubplanView) -> list[Any]:
+def _seen_as(view: program.SubplanView) -> list[Any]:
     return [view.sooner, [[grid.period, grid.origin] for grid in view.instants]]
 
 
 def _built(operator: Operator) -> list[Any]:
-    kind = kind_of(operator), list(operator.columns)
+    kind = implementations.kind_of(operator), list(operator.columns)
     return [kind, *map(_built, operator.inputs)]
 
 

@@ -34,21 +34,16 @@ from typing import Any
 
 from windrow.algebra.plan import Plan
 from windrow.kernels.panes import live_panes, subtract_on_evict, two_stacks
+from windrow.kernels.relational import distinct, negation, ranks, tables
 from windrow.kernels.relational.aggregate import by_expiry, group_by, row_panes, totals
-from windrow.kernels.relational.distinct import CountingDelta, DeltaStar, Presence
 from windrow.kernels.relational.emission import ByCount, Changes, HeldRows, Reports, Restored, Snapshots
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
 from windrow.kernels.relational.internal import build, runs
 from windrow.kernels.relational.internal import operators as internal
 from windrow.kernels.relational.join import multiway, partners
-from windrow.kernels.relational.negation import Difference, Keys, Matched, Semijoin, _Asked
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
 from windrow.kernels.relational.program import RelationalProgram
-from windrow.kernels.relational.ranks import Framed, Limited, Ranked
-from windrow.kernels.relational.tables import LookedUp, TablePieces
-from windrow.kernels.relational.windows import leaf
-from windrow.kernels.relational.windows.extents import Extents, ReportedRows, ReportedSessions, Sessions
-from windrow.kernels.relational.windows.rows import ByTuple, Numbering, RowsNumbering
+from windrow.kernels.relational.windows import extents, leaf, rows
 from windrow.windows.patterns import Pattern
 
 OPERATORS: dict[type[Operator], str] = {
@@ -59,37 +54,37 @@ OPERATORS: dict[type[Operator], str] = {
     United: "union.1",
     Unnested: "unnest.1",
     leaf.Intervals: "interval-window.1",
-    RowsNumbering: "row-window.1",
-    ReportedRows: "row-extents.1",
-    ByTuple: "tuple-window.1",
-    Sessions: "session-window.1",
-    ReportedSessions: "session-extents.1",
+    rows.RowsNumbering: "row-window.1",
+    extents.ReportedRows: "row-extents.1",
+    rows.ByTuple: "tuple-window.1",
+    extents.Sessions: "session-window.1",
+    extents.ReportedSessions: "session-extents.1",
     leaf.NumberedRows: "numbered-rows.1",
     leaf.Identified: "identified-rows.1",
     leaf.NegativeRows: "negative-rows.1",
-    Extents: "extents.1",
+    extents.Extents: "extents.1",
     multiway.Joined: "join.1",
     multiway.Catalogued: "join-catalogues.1",
     HeldRows: "held-results.1",
-    TablePieces: "table-rows.1",
-    LookedUp: "table-lookup.1",
-    Matched: "match.1",
-    Semijoin: "semi-join.1",
-    Keys: "keys.1",
-    _Asked: "asked-columns.1",
-    Difference: "difference.1",
-    DeltaStar: "distinct-youngest.1",
-    CountingDelta: "distinct-counting.1",
-    Presence: "distinct-told.1",
+    tables.TablePieces: "table-rows.1",
+    tables.LookedUp: "table-lookup.1",
+    negation.Matched: "match.1",
+    negation.Semijoin: "semi-join.1",
+    negation.Keys: "keys.1",
+    negation._Asked: "asked-columns.1",
+    negation.Difference: "difference.1",
+    distinct.DeltaStar: "distinct-youngest.1",
+    distinct.CountingDelta: "distinct-counting.1",
+    distinct.Presence: "distinct-told.1",
     group_by.Grouped: "group-rows.1",
     totals.Running: "group-running.1",
     by_expiry.ByEnd: "group-by-end.1",
     by_expiry.Candidates: "group-candidates.1",
     row_panes.Binned: "group-bins.1",
     row_panes.RowPanes: "group-row-panes.1",
-    Limited: "limit.1",
-    Ranked: "rank.1",
-    Framed: "frames.1",
+    ranks.Limited: "limit.1",
+    ranks.Ranked: "rank.1",
+    ranks.Framed: "frames.1",
     internal.Staying: "staying-results.1",
     build.Outliving: "outliving.1",
     internal.Witnessed: "outliving-witnessed.1",
@@ -193,8 +188,8 @@ def _tells(operator: Operator) -> bool:
     """Whether no row comes from an operator that ends later than it can be told."""
     if isinstance(operator, Stateless):
         return all(map(_tells, operator.inputs))
-    return isinstance(operator, Presence) or (
-        isinstance(operator, multiway.Joined | Matched) and operator.tells
+    return isinstance(operator, distinct.Presence) or (
+        isinstance(operator, multiway.Joined | negation.Matched) and operator.tells
     )
 
 
@@ -262,17 +257,17 @@ class OperatorReading:
         return Implementation("intervals", "known when a row comes; those that begin later wait")
 
     @of.register
-    def _(self, operator: Numbering) -> Implementation:
+    def _(self, operator: rows.Numbering) -> Implementation:
         if not operator.passes_on:
             return Implementation("numbered rows", "rows become states of the γ above, and are forgotten")
         return Implementation("numbered rows", "a row leaves when others have come, and tells so")
 
     @of.register
-    def _(self, operator: ByTuple) -> Implementation:
+    def _(self, operator: rows.ByTuple) -> Implementation:
         return Implementation("rows between moves", "rows move the window; one that leaves tells so")
 
     @of.register
-    def _(self, operator: Sessions) -> Implementation:
+    def _(self, operator: extents.Sessions) -> Implementation:
         return Implementation("chains of rows", "a session ends when no row has come for the gap")
 
     @of.register
@@ -285,7 +280,7 @@ class OperatorReading:
         return Implementation("negative rows", f"every row that leaves tells so; the window in {kept}")
 
     @of.register
-    def _(self, operator: Extents) -> Implementation:
+    def _(self, operator: extents.Extents) -> Implementation:
         return self.of(operator.inputs[0])
 
     # Operators.
@@ -295,17 +290,17 @@ class OperatorReading:
         return Implementation("row by row", "leaves expiry alone")
 
     @of.register
-    def _(self, operator: DeltaStar) -> Implementation:
+    def _(self, operator: distinct.DeltaStar) -> Implementation:
         return Implementation("δ*", "no row below leaves early: each value with the end of its youngest copy")
 
     @of.register
-    def _(self, operator: Presence) -> Implementation:
+    def _(self, operator: distinct.Presence) -> Implementation:
         return Implementation(
             "δ, told", f"each value with the end of its youngest copy, {partners.ENDS_TOLD}"
         )
 
     @of.register
-    def _(self, operator: CountingDelta) -> Implementation:
+    def _(self, operator: distinct.CountingDelta) -> Implementation:
         why = "rows below may leave early, so all copies are counted; known ends in "
         return Implementation("counting δ", why + layout_text(operator.calendar))
 
@@ -381,11 +376,11 @@ class OperatorReading:
         return f"results {self.node.label.pattern}, for {layout_text(kept)}"
 
     @of.register
-    def _(self, operator: Difference) -> Implementation:
+    def _(self, operator: negation.Difference) -> Implementation:
         return Implementation("difference of counts", operator.retractions.text)
 
     @of.register
-    def _(self, operator: Matched) -> Implementation:
+    def _(self, operator: negation.Matched) -> Implementation:
         kind = "hash" if operator.condition.equalities and not operator.kept.loops else "loop"
         what = f"{kind} match on distinct keys"
         if operator.tells:
@@ -395,11 +390,11 @@ class OperatorReading:
         return Implementation(what, f"inputs in {' and '.join(map(layout_text, operator.kept.layouts))}")
 
     @of.register
-    def _(self, operator: Limited) -> Implementation:
+    def _(self, operator: ranks.Limited) -> Implementation:
         return Implementation("ranked at each change", "any row may be among the first")
 
     @of.register
-    def _(self, operator: Framed) -> Implementation:
+    def _(self, operator: ranks.Framed) -> Implementation:
         return Implementation(
             "frames in order", "a row is combined into the frames it is in once it is final"
         )
@@ -420,11 +415,11 @@ class OperatorReading:
         return Implementation("computed again", "from the rows that are kept below")
 
     @of.register
-    def _(self, operator: LookedUp) -> Implementation:
+    def _(self, operator: tables.LookedUp) -> Implementation:
         return Implementation("lookup on arrival", "the table as of each row's instant")
 
     @of.register
-    def _(self, operator: TablePieces) -> Implementation:
+    def _(self, operator: tables.TablePieces) -> Implementation:
         return Implementation("rows of the table", "a change retracts or adds results of rows before it")
 
 
@@ -470,13 +465,13 @@ def _(operator: multiway.Joined) -> str:
 
 
 @kept_by.register
-def _(operator: Matched) -> str:
+def _(operator: negation.Matched) -> str:
     layouts = dict.fromkeys(map(_in, operator.kept.layouts))
     return f"the rows of the left side and the distinct keys of the right, {' and '.join(layouts)}"
 
 
 @kept_by.register
-def _(operator: CountingDelta) -> str:
+def _(operator: distinct.CountingDelta) -> str:
     return f"the count of each value, known ends {_in(operator.calendar)}"
 
 
@@ -511,7 +506,7 @@ def _always(state: str) -> Callable[[Operator], str]:
 
 
 @kept_by.register
-def _(operator: Framed) -> str:
+def _(operator: ranks.Framed) -> str:
     if operator.is_bounded:
         return "the states of rows that later frames reach"
     return "a state per partition, and those of rows that later frames reach or reach later"
@@ -521,24 +516,24 @@ for _kind, _state in {
     Reports: "the rows alive, until their extent is reported",
     Restored: "results since the last refresh",
     ByCount: "the count of each result",
-    Numbering: "the rows of the window by number",
-    ByTuple: "the rows of the window, and the moves that are not final",
-    Sessions: "the rows of open sessions",
-    Extents: "rows until their extents are known",
-    DeltaStar: "each value with its youngest copy",
-    Presence: "each value with its youngest copy",
+    rows.Numbering: "the rows of the window by number",
+    rows.ByTuple: "the rows of the window, and the moves that are not final",
+    extents.Sessions: "the rows of open sessions",
+    extents.Extents: "rows until their extents are known",
+    distinct.DeltaStar: "each value with its youngest copy",
+    distinct.Presence: "each value with its youngest copy",
     row_panes.Binned: "a state per group and value that moves the window",
     row_panes.RowPanes: "a state per pane and group",
     multiway.Catalogued: "the rows of each input, and results in a catalogue per window",
     HeldRows: "results until they begin",
-    Difference: "the rows of both sides, counted by value",
-    Limited: "all rows below",
-    Ranked: "all rows below",
+    negation.Difference: "the rows of both sides, counted by value",
+    ranks.Limited: "all rows below",
+    ranks.Ranked: "all rows below",
     internal.Staying: "results that outlive their rows",
     build.Outliving: "the rows below, whole",
     runs.Runs: "the rows below, whole",
     internal.Recomputed: "results until they end",
-    TablePieces: "the changes of the table that rows may still ask for",
-    LookedUp: "the changes of the table that rows may still ask for",
+    tables.TablePieces: "the changes of the table that rows may still ask for",
+    tables.LookedUp: "the changes of the table that rows may still ask for",
 }.items():
     kept_by.register(_kind, _always(_state))
