@@ -215,8 +215,7 @@ class IntervalRows:
                 continue
             if current is not None:
                 yield current
-            youngest = max(piece.fact.ts for piece in alive)
-            current = IntervalRow(Fact(value, youngest), start, stop, stays, (sort_key(group), start))
+            current = IntervalRow(Fact(value, -INFINITY), start, stop, stays, (sort_key(group), start))
         if current is not None:
             yield current
 
@@ -292,15 +291,14 @@ def _replaced(copies: list[IntervalRow], shown: Fact, origin: tuple[Any, ...] = 
         alive = [piece for piece in copies if now in piece]
         if alive:
             youngest = max(alive, key=lambda piece: (piece.ve, piece.fact.ts))
-            fact = Fact(shown.values, max(shown.ts, youngest.fact.ts))
-            yield IntervalRow(fact, now, youngest.ve, max(youngest.ve, youngest.stays), origin)
+            yield IntervalRow(shown, now, youngest.ve, max(youngest.ve, youngest.stays), origin)
             now = youngest.ve
         else:
             now = min((piece.vs for piece in copies if piece.vs > now), default=INFINITY)
 
 
 def _distinct(value: Values, copies: list[IntervalRow]) -> Iterator[IntervalRow]:
-    return _replaced(copies, Fact(value, 0), (sort_key(value),))
+    return _replaced(copies, Fact(value, -INFINITY), (sort_key(value),))
 
 
 def _witnessed(piece: IntervalRow, matches: list[IntervalRow]) -> Iterator[IntervalRow]:
@@ -341,7 +339,7 @@ def levelled(pieces: Iterable[IntervalRow]) -> list[IntervalRow]:
     found = []
     for fact, spans in at.items():
         for level in range(max(spans.values())):
-            origin = (fact.ts, fact.turn, sort_key(fact.values), level)
+            origin = (fact.ts, sort_key(fact.values), level)
             run = [IntervalRow(fact, vs, ve, ve, origin) for (vs, ve), n in spans.items() if n > level]
             found += united(run)
     return found

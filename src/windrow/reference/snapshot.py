@@ -143,10 +143,8 @@ class PlanSnapshot:
 
     @facts.register
     def _(self, plan: ops.Distinct) -> list[Fact]:
-        youngest: dict[Values, Fact] = {}
-        for fact in sorted(self.facts(plan.input), key=lambda fact: fact.ts):
-            youngest[grouped(fact.values)] = Fact(grouped(fact.values), fact.ts)
-        return list(youngest.values())
+        values = dict.fromkeys(grouped(fact.values) for fact in self.facts(plan.input))
+        return [Fact(value, -INFINITY) for value in values]
 
     @facts.register
     def _(self, plan: ops.Join) -> list[Fact]:
@@ -199,10 +197,7 @@ class PlanSnapshot:
         groups = self._groups(plan)
         known = self._so_far(plan.input)._groups(plan) if any_waved(plan) else groups
         return [
-            Fact(
-                group + self.aggregate_row(plan, rows, known[group], self.instant),
-                max(row.ts for row in rows),
-            )
+            Fact(group + self.aggregate_row(plan, rows, known[group], self.instant), -INFINITY)
             for group, rows in groups.items()
         ]
 
@@ -262,9 +257,8 @@ class PlanSnapshot:
         return self.first_rows(plan, self.facts(plan.input))
 
     def first_rows(self, plan: ops.Limit, rows: Sequence[Fact]) -> list[Fact]:
-        """The rows that stay: by the given order, last the remaining columns. -0.0 is 0.0 here: which of the
-        two stands for a row is not said, so no row goes first by it."""
-        ranked = sorted(rows, key=lambda fact: _value_key(fact.values))
+        """The rows that stay: by the given order, then the remaining columns; of equal rows the oldest."""
+        ranked = _by_value(rows)
         for expression, descending in reversed(plan.order):
             ranked = _ranked(ranked, self._reader(expression, plan.input), descending)
         return ranked[: plan.count]
@@ -281,7 +275,7 @@ class PlanSnapshot:
             parts[grouped(tuple(read(fact) for read in readers))].append(fact)
         found = []
         for part in parts.values():
-            ranked = sorted(part, key=lambda fact: _value_key(fact.values))
+            ranked = _by_value(part)
             for expression, descending in reversed(plan.order):
                 ranked = _ranked(ranked, self._reader(expression, plan.input), descending)
             keys = [self._reader(expression, plan.input) for expression, _ in plan.order]
@@ -366,6 +360,14 @@ def any_waved(plan: ops.Aggregate) -> bool:
 def _ranked(rows: list[Fact], value: Callable[[Fact], Any], descending: bool) -> list[Fact]:
     """Sorted by a value; where values are equal, the order stays."""
     return sorted(rows, key=lambda fact: _value_key((value(fact),)), reverse=descending)
+
+
+def _by_value(rows: Iterable[Fact]) -> list[Fact]:
+    """Rows by all columns, and equal ones by their instants; their turns in a count of arrivals are lost.
+    -0.0 is 0.0 here: no row goes first by it."""
+    return sorted(
+        (replace(fact, turn=0) for fact in rows), key=lambda fact: (_value_key(fact.values), fact.ts)
+    )
 
 
 def _value_key(values: Iterable[Any]) -> Any:

@@ -173,3 +173,18 @@ def test_a_row_that_has_a_match_keeps_its_place_in_the_order_under_restore() -> 
         for stream in STREAMS:
             harness.punctuate(stream, 24)
         assert harness.take() == [Change("+", (2, 16), 24)]
+
+
+def test_of_equal_rows_limit_keeps_the_oldest() -> None:
+    """Which one it keeps is seen where a window is INTERNAL: results of a group stay as long as its row."""
+    text = (
+        "SELECT RSTREAM(k, COUNT(*) AS n) FROM (SELECT k, v FROM (SELECT k, v, ts FROM s1 UNION ALL"
+        " SELECT k, v, ts FROM s2) AS both [LANDMARK SLIDE 3 INTERNAL] ORDER BY v LIMIT 1) AS q GROUP BY k"
+    )
+    for executor in ("reference", "kernels", "engine"):
+        harness = Harness(text, STREAMS, executor=executor)
+        harness.push("s2", [(0, 0, 0.5, 1)])
+        harness.push("s1", [(0, 0, 0.5, 7)])
+        for stream in STREAMS:
+            harness.punctuate(stream, 9)
+        assert harness.take() == [Change("+", (0, 1), at) for at in (3, 6, 6, 9, 9, 9)]

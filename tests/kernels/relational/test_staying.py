@@ -13,7 +13,6 @@ from tests.kernels.relational.internal_plans import Restored, Staying
 from tests.kernels.relational.scripts import assert_agree
 from tests.kernels.relational.test_random_plans import reload_state, some
 
-from windrow.algebra.operators import Aggregate, Limit
 from windrow.algebra.plan import Emit
 from windrow.errors import QueryError
 from windrow.kernels.executor import GeneralExecutor
@@ -67,16 +66,6 @@ def plan_of(drawer: Any) -> Emit:
     return plan
 
 
-def asks_limit_for_order(plan: Emit) -> bool:
-    """Whether FIRST or LAST goes by rows of LIMIT: which of equal rows it keeps is not said."""
-    return any(
-        isinstance(node, Aggregate)
-        and any(call.function in ("first", "last") for _, call in node.aggregates)
-        and any(isinstance(below, Limit) for below in node.walk())
-        for node in plan.walk()
-    )
-
-
 def chosen(random: Random) -> Options:
     return Options(random.choice(list(Strategy)))
 
@@ -87,7 +76,7 @@ def test_any_plan_over_internal_windows(seed: int) -> None:
     note(f"Staying({seed})")
     drawer = Staying(seed)
     plan = plan_of(drawer)
-    assume(plan.is_internal and not asks_limit_for_order(plan))
+    assume(plan.is_internal)
     options = chosen(drawer.random)
     between = reload_state if seed % 2 else None
     assert_agree(plan, drawer.script(own=False), lambda emit: GeneralExecutor(emit, options), between)

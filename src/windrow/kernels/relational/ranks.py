@@ -1,6 +1,7 @@
 """Ranks and frames: what depends on the order of rows.
 
-LIMIT: the first rows by some order, ties by the remaining columns; -0.0 is 0.0, as in rows that are equal.
+LIMIT: the first rows by some order, ties by the remaining columns, of equal rows the oldest; -0.0 is 0.0, as
+in rows that are equal.
 RANK and its like: all rows with their places in such an order, within partitions.
 
 Card: rank at each change
@@ -119,13 +120,13 @@ class Limited(Operator):
         )
 
     def _sorted(self, rows: pl.DataFrame, parts: list[pl.Series]) -> pl.DataFrame:
-        """By span and partition, in the given order, which is `#a…`, then by the remaining columns."""
+        """By span and partition, in the given order (`#a…`), by the remaining columns, by instants."""
         given = [
             columns.value_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)
         ]
         rest = [columns.value_order(rows[name]).alias(f"#b{i}") for i, name in enumerate(self.names)]
-        by = ["#span", *(column.name for column in (*parts, *given, *rest))]
-        down = [False] * (1 + len(parts)) + [down for _, down in self.order] + [False] * len(rest)
+        by = ["#span", *(column.name for column in (*parts, *given, *rest)), signed.TS]
+        down = [False] * (1 + len(parts)) + [down for _, down in self.order] + [False] * (len(rest) + 1)
         return rows.with_columns([*parts, *given, *rest]).sort(by, descending=down, nulls_last=down)
 
 
