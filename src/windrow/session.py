@@ -778,7 +778,7 @@ class Windrow:
             once=once,
             flush=flush,
             watch=watch,
-            refresh=self._refreshing.refresh,
+            tables=self._refreshing,
         )
 
     def _run_loop(self) -> None:

@@ -76,7 +76,7 @@ def deliver_first(w: Life, error: BaseException) -> None:
 
 
 def look_at_tables(w: Life, error: BaseException) -> None:
-    w._refreshing.refresh = raising(error)  # type: ignore[method-assign]
+    w._refreshing.is_due = raising(error)  # type: ignore[method-assign]
 
 
 def read_rows(w: Life, error: BaseException) -> None:
@@ -226,7 +226,7 @@ def test_waiting_for_a_run_that_goes_on(tmp_path: Path) -> None:
 
 def test_the_run_cannot_wait_for_itself(tmp_path: Path) -> None:
     w = begun(tmp_path)
-    w._refreshing.refresh = w.wait  # type: ignore[method-assign, assignment]
+    w._refreshing.is_due = w.wait  # type: ignore[method-assign, assignment]
     w.start()
     with pytest.raises(StateError, match="cannot wait for its own end"):
         w.wait(PATIENCE)

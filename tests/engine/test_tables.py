@@ -144,7 +144,7 @@ def test_content_waits_for_the_queries_that_are_not_declared_yet(tmp_path: Path)
     w.table("owners", [(1, "b")])
     assert w.tables["owners"].rows()["owner"].to_pylist() == ["a"]
     w.query("owned", QUERIES["owned"])
-    w._refreshing.refresh()
+    w._refreshing.look_at("owners")
     assert w.tables["owners"].changed == 20
     assert w.tables["owners"].rows()["owner"].to_pylist() == ["b"]
     w.vanish()

@@ -7,7 +7,8 @@
     wait                  for something new, the trigger, or the next look at the clock
 
 Nothing is read ahead of a commit. A source that is away holds up itself and not the others, also when a run
-begins: it is opened, and known again or refused, when it answers.
+begins: it is opened, and known again or refused, when it answers. A table whose source is away stays as it
+was; one that never was read holds up the streams that are read with it.
 
 Ctrl-C while an engine runs in this thread: the epoch under way is finished, then everything stops.
 
@@ -22,6 +23,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import Condition, Event, Thread
 from types import FrameType
@@ -40,6 +42,7 @@ from windrow.windows.domain import INFINITY
 from windrow.windows.progress import OrderedPer
 
 if TYPE_CHECKING:
+    from windrow.engine.tables import Refreshing
     from windrow.spark.sources import Source
 
 
@@ -114,13 +117,15 @@ class Loop:
     #: called after every epoch
     watch: Callable[[], None] = lambda: None
     promises: list[WatermarkAdvance] = field(default_factory=list)
-    #: called between epochs, for tables whose content may have changed
-    refresh: Callable[[], None] = lambda: None
+    #: those whose content may have changed are asked between epochs
+    tables: Refreshing | None = None
 
     def __post_init__(self) -> None:
         self.board = Board()
         self.stopping = Event()
         self._looks: dict[str, Look] = {}
+        #: for tables whose sources do not answer, those who ask them again
+        self._absent_tables: dict[str, Look] = {}
         #: for a run that takes what is there: how far that was for each source when it began
         self._targets: dict[str, Any] = {}
         #: for sources of which workers have died, the end of the range that has the row in it
@@ -149,7 +154,7 @@ class Loop:
         try:
             self.engine.delivering.begin(self.wake)
             self.engine.deliver()
-            self.refresh()
+            self._refresh()
             self._begin()
             while not self.stopping.is_set():
                 taken = self._what_to_take()
@@ -158,7 +163,7 @@ class Loop:
                 elif self._is_over():
                     break
                 self._wait(at_once=bool(taken))
-                self.refresh()
+                self._refresh()
             if self.flush and not self.stopping.is_set():
                 self._seal()
         finally:
@@ -196,15 +201,18 @@ class Loop:
             self._look_at(name)
 
     def _look_at(self, name: str) -> None:
-        look = Look(name, self.sources[name], self.board, lambda: self.engine.now())
-        self._looks[name] = look
+        self._looks[name] = self._started_look(name, self.sources[name])
+
+    def _started_look(self, name: str, source: Source) -> Look:
+        look = Look(name, source, self.board, lambda: self.engine.now())
         look.start()
+        return look
 
     def _aim(self, name: str) -> None:
         """Find out how far to go with a source. One that does not answer is waited for, if the run does."""
         source = self.sources[name]
         try:
-            found = self._asked(source)
+            found = self._asked(source.whole)
         except SourceError as error:
             if self.once or error.code not in PASSING:
                 raise
@@ -225,23 +233,67 @@ class Loop:
         self._check(name)
         self._begin_with(name)
 
-    def _asked(self, source: Source) -> Any:
-        """How far a run that ends goes with a source; one that is away is asked a few times."""
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        """What a source answers in a run that ends; one that is away is asked a few times."""
         for attempt in range(ASKED_ONCE):
             try:
-                return source.whole()
-            except SourceError as error:
+                return ask()
+            except WindrowError as error:
                 if error.code not in PASSING or attempt == ASKED_ONCE - 1:
                     raise
                 self.stopping.wait(PAUSE)
         return None
 
     def _end(self) -> None:
-        for look in self._looks.values():
+        for look in (*self._looks.values(), *self._absent_tables.values()):
             look.stop()
         for source in self.sources.values():
             source.end()
         self.engine.delivering.end()
+
+    # ------------------------------------------------------------ tables
+
+    def _refresh(self) -> None:
+        """Take over what is new in tables."""
+        if self.tables is None or not self.tables.is_due():
+            return
+        names = self.tables.names
+        for name in [name for name in self._absent_tables if name not in names]:
+            self._absent_tables.pop(name).stop()
+            self.board.forget(name, entirely=True)
+        for name in names:
+            self._refresh_one(self.tables, name)
+        self.tables.looked()
+
+    def _refresh_one(self, tables: Refreshing, name: str) -> None:
+        ask = partial(tables.news, name)
+        if name in self._absent_tables:
+            answer, _ = self.board.latest(name)
+            if answer is None:
+                return
+            self._absent_tables.pop(name).stop()
+            self.board.forget(name)
+            (news,) = answer
+        elif self.once:
+            news = self._asked(ask)
+        else:
+            try:
+                news = ask()
+            except WindrowError as error:
+                if error.code not in PASSING:
+                    raise
+                source = Absent(lambda: (ask(),), error)
+                self._absent_tables[name] = self._started_look(name, source)
+                return
+        tables.take_over(name, news)
+
+    def _without_tables(self) -> set[str]:
+        """The streams that some query reads with a table of which nobody knows yet what it holds."""
+        if self.tables is None or not self._absent_tables:
+            return set()
+        unread = {name for name in self._absent_tables if self.tables.is_unread(name)}
+        waiting = [query for query in self.engine.queries.values() if not unread.isdisjoint(query.tables)]
+        return {stream for query in waiting for stream in query.streams}
 
     # ------------------------------------------------------------ what is new, and how much of it
 
@@ -250,7 +302,8 @@ class Loop:
         whose watermark is ahead wait for the others: what they give would only lie in the state."""
         self._is_held_up, self._told = self.engine.delivering.is_full, {}
         names = [] if self._is_held_up else list(self._suspects) or list(self.sources)
-        found = [taken for name in names if (taken := self._new(name)) is not None]
+        held = self._without_tables()
+        found = [taken for name in names if name not in held and (taken := self._new(name)) is not None]
         behind = {each.stream for each in found if each.end.has_more}
         self._watched.look(self._told, found)
         return [each for each in found if each.stream not in behind or not self._waits(each.stream, behind)]
@@ -297,7 +350,7 @@ class Loop:
 
     def _is_over(self) -> bool:
         """Whether nothing is left to wait for."""
-        if self._is_held_up:
+        if self._is_held_up or self._without_tables():
             return False
         if not self.once:
             return all(source.is_bounded or source.is_over() for source in self.sources.values())
@@ -508,7 +561,7 @@ class Board:
         self._changed = Condition()
         self._found: dict[str, Any] = {}
         self._asked: dict[str, int] = {}
-        self._away: dict[str, SourceError] = {}
+        self._away: dict[str, WindrowError] = {}
         self._fatal: BaseException | None = None
         self._woken = False
 
@@ -523,7 +576,7 @@ class Board:
                 self._woken = True
                 self._changed.notify_all()
 
-    def away(self, name: str, error: SourceError) -> None:
+    def away(self, name: str, error: WindrowError) -> None:
         """A source does not answer."""
         with self._changed:
             self._found.pop(name, None)
@@ -543,13 +596,15 @@ class Board:
                 raise self._fatal
             return (self._found[name], self._asked[name]) if name in self._found else (None, None)
 
-    def forget(self, name: str) -> None:
-        """What was posted is not so any more."""
+    def forget(self, name: str, *, entirely: bool = False) -> None:
+        """What was posted is not so any more; or nobody looks any more."""
         with self._changed:
             self._found.pop(name, None)
+            if entirely:
+                self._away.pop(name, None)
 
     @property
-    def absent(self) -> dict[str, SourceError]:
+    def absent(self) -> dict[str, WindrowError]:
         """The sources that do not answer, and why."""
         with self._changed:
             return dict(self._away)
@@ -581,7 +636,7 @@ class Look(Thread):
             try:
                 self._board.post(self._stream, self._source.latest(), asked)
                 pause = min(LATEST, max(SOONEST, AT_EASE * (time.monotonic() - began)))
-            except SourceError as error:
+            except WindrowError as error:
                 if error.code not in PASSING:
                     self._board.fail(error)
                     return

@@ -40,7 +40,7 @@ from windrow.state.manifest import ChunkRef, SourceState, StreamState
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 
 if TYPE_CHECKING:
-    from windrow.spark.sources.table_source import TableSource
+    from windrow.spark.sources.table_source import Content, TableSource
     from windrow.state.store import Store
 
 
@@ -197,7 +197,10 @@ class TableKeeper(Protocol):
 
 
 class Refreshing:
-    """The tables of an engine and where they come from; more may be declared while it runs."""
+    """The tables of an engine and where they come from; more may be declared while it runs.
+
+    Whoever runs the engine asks those that are due, and takes over what they answer.
+    """
 
     def __init__(self, engine: TableKeeper, sources: Mapping[str, TableSource]) -> None:
         self._engine, self._sources = engine, sources
@@ -207,22 +210,37 @@ class Refreshing:
         """A run begins: what is there is looked at, however short ago that was done."""
         self._looked = -float("inf")
 
-    def refresh(self) -> None:
-        """Take over what is new, unless it was looked for a moment ago. On return a commit holds it."""
-        if time.monotonic() - self._looked < PERIOD:
-            return
-        for name in list(self._sources):
-            self.look_at(name)
+    def is_due(self) -> bool:
+        """Whether it is time to ask again."""
+        return time.monotonic() - self._looked >= PERIOD
+
+    def looked(self) -> None:
+        """All were asked."""
         self._looked = time.monotonic()
+
+    @property
+    def names(self) -> list[str]:
+        """The tables that have a source."""
+        return [name for name in self._sources if name in self._engine.tables]
+
+    def is_unread(self, name: str) -> bool:
+        """Whether nobody knows yet what the table holds."""
+        return name in self._engine.tables and self._engine.tables[name].read == SourceState()
+
+    def news(self, name: str) -> Content | None:
+        """What is new in one table, if anything is."""
+        source, record = self._sources.get(name), self._engine.tables.get(name)
+        return None if source is None or record is None else source.news(record.read)
+
+    def take_over(self, name: str, news: Content | None) -> None:
+        """Make that the content of the table. On return a commit holds it."""
+        with self._engine.lock:
+            if news is not None and name in self._engine.tables:  # it may have been dropped meanwhile
+                self._engine.change([TableUpdate(name, content=news.rows, read=news.read)])
 
     def look_at(self, name: str) -> None:
         """Take over what is new in one table."""
-        source, record = self._sources.get(name), self._engine.tables.get(name)
-        if source is not None and record is not None:
-            news = source.news(record.read)
-            with self._engine.lock:
-                if news is not None and name in self._engine.tables:  # it may have been dropped meanwhile
-                    self._engine.change([TableUpdate(name, content=news.rows, read=news.read)])
+        self.take_over(name, self.news(name))
 
 
 #: so many files of changes are kept apart
