@@ -6,7 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from tests.kernels.agreement import assert_same
 from tests.kernels.relational.more_plans import cases
@@ -16,6 +16,7 @@ from tests.support.plans import Shape, _with_table, plans, refused_is_redrawn, w
 
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit
+from windrow.errors import QueryError
 from windrow.physical.partitioning import placement_of
 from windrow.testing.harness import EXECUTORS
 from windrow.testing.spark_executor import SparkExecutor
@@ -40,7 +41,11 @@ def assert_engine_agrees(emit: Emit, script: list[Step], seed: int, *, spark: bo
     """All changes of a history, and the first error; restarts happen between any two steps. In this process
     there are one to three shards, and each micro-batch lies in some partitions."""
     cut = None if spark else Partitions(seed)
-    executor = SparkExecutor(emit, spark=spark, shards=2 if spark else 1 + seed % 3, cut=cut)
+    try:
+        executor = SparkExecutor(emit, spark=spark, shards=2 if spark else 1 + seed % 3, cut=cut)
+    except QueryError as error:
+        assume(error.code != "too-many-answers")  # an engine has days to answer for, the oracle a few instants
+        raise
     return assert_executor_agrees(executor, script, Random(seed))
 
 
