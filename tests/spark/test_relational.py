@@ -44,7 +44,7 @@ def assert_engine_agrees(emit: Emit, script: list[Step], seed: int, *, spark: bo
     try:
         executor = SparkExecutor(emit, spark=spark, shards=2 if spark else 1 + seed % 3, cut=cut)
     except QueryError as error:
-        assume(error.code != "too-many-answers")  # an engine has days to answer for, the oracle a few instants
+        assume(error.code != "too-many-answers")  # the oracle is asked about a few instants only
         raise
     return assert_executor_agrees(executor, script, Random(seed))
 
