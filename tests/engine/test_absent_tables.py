@@ -25,7 +25,7 @@ ROWS = [(1, "one"), (2, "two"), (3, "three")]
 class Shelf:
     """A source of a table, which a test takes away and gives back."""
 
-    is_master = True
+    is_master, is_slow = True, True
 
     def __init__(self, *rows: tuple[int, str]) -> None:
         self.rows = list(rows)

@@ -34,7 +34,7 @@ from windrow.engine.engine import Event as Told
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.spark.failures import job_failed
 from windrow.spark.frames import row_count, rows_between
-from windrow.spark.sources.source import Absent, Begun, Offsets, Unsettled
+from windrow.spark.sources.source import Absent, Begun, Offsets, Source, Unsettled
 from windrow.state.crash import crash_point
 from windrow.state.manifest import SourceState
 from windrow.state.names import file_name
@@ -43,7 +43,7 @@ from windrow.windows.progress import OrderedPer
 
 if TYPE_CHECKING:
     from windrow.engine.tables import Refreshing
-    from windrow.spark.sources import Source
+    from windrow.spark.sources.table_source import Content
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -124,8 +124,9 @@ class Loop:
         self.board = Board()
         self.stopping = Event()
         self._looks: dict[str, Look] = {}
-        #: for tables whose sources do not answer, those who ask them again
-        self._absent_tables: dict[str, Look] = {}
+        #: of tables whose sources take time to answer, those that are asked; those that have, in this run
+        self._table_looks: dict[str, Look] = {}
+        self._answered: set[str] = set()
         #: for a run that takes what is there: how far that was for each source when it began
         self._targets: dict[str, Any] = {}
         #: for sources of which workers have died, the end of the range that has the row in it
@@ -245,7 +246,7 @@ class Loop:
         return None
 
     def _end(self) -> None:
-        for look in (*self._looks.values(), *self._absent_tables.values()):
+        for look in (*self._looks.values(), *self._table_looks.values()):
             look.stop()
         for source in self.sources.values():
             source.end()
@@ -254,45 +255,46 @@ class Loop:
     # ------------------------------------------------------------ tables
 
     def _refresh(self) -> None:
-        """Take over what is new in tables."""
-        if self.tables is None or not self.tables.is_due():
+        """Take over what is new in tables. Sources that may take time to answer are asked by threads."""
+        if self.tables is None:
             return
-        names = self.tables.names
-        for name in [name for name in self._absent_tables if name not in names]:
-            self._absent_tables.pop(name).stop()
-            self.board.forget(name, entirely=True)
-        for name in names:
-            self._refresh_one(self.tables, name)
+        for name in list(self._table_looks):
+            self._take_over(self.tables, name)
+        if not self.tables.is_due():
+            return
+        for name in self.tables.names:
+            ask = partial(self.tables.news, name)
+            if not self.tables.is_slow(name):
+                self.tables.take_over(name, ask())
+            elif self.once:
+                self.tables.take_over(name, self._asked(ask))
+            elif name not in self._table_looks:
+                self._table_looks[name] = self._started_look(name, TableNews(ask))
         self.tables.looked()
 
-    def _refresh_one(self, tables: Refreshing, name: str) -> None:
-        ask = partial(tables.news, name)
-        if name in self._absent_tables:
-            answer, _ = self.board.latest(name)
-            if answer is None:
-                return
-            self._absent_tables.pop(name).stop()
-            self.board.forget(name)
-            (news,) = answer
-        elif self.once:
-            news = self._asked(ask)
-        else:
-            try:
-                news = ask()
-            except WindrowError as error:
-                if error.code not in PASSING:
-                    raise
-                source = Absent(lambda: (ask(),), error)
-                self._absent_tables[name] = self._started_look(name, source)
-                return
-        tables.take_over(name, news)
+    def _take_over(self, tables: Refreshing, name: str) -> None:
+        """What a source has answered, if it has."""
+        answer, _ = self.board.latest(name)
+        is_dropped = name not in tables.names
+        if answer is not None or is_dropped:
+            self._table_looks.pop(name).stop()
+            self.board.forget(name, entirely=is_dropped)
+        if answer is not None:
+            self._answered.add(name)
+            tables.take_over(name, answer.content)
 
     def _without_tables(self) -> set[str]:
-        """The streams that some query reads with a table of which nobody knows yet what it holds."""
-        if self.tables is None or not self._absent_tables:
+        """The streams that some query reads with a table of which it is not known what it holds: nobody has
+        ever read it, or it is asked for the first time and may have changed."""
+        if self.tables is None or not self._table_looks:
             return set()
-        unread = {name for name in self._absent_tables if self.tables.is_unread(name)}
-        waiting = [query for query in self.engine.queries.values() if not unread.isdisjoint(query.tables)]
+        absent = self.board.absent
+        unknown = {
+            name
+            for name in self._table_looks
+            if self.tables.is_unread(name) or (name not in self._answered and name not in absent)
+        }
+        waiting = [query for query in self.engine.queries.values() if not unknown.isdisjoint(query.tables)]
         return {stream for query in waiting for stream in query.streams}
 
     # ------------------------------------------------------------ what is new, and how much of it
@@ -552,6 +554,29 @@ def _told_of(stream: str) -> Iterator[None]:
     except SourceError as error:
         error.stream = error.stream or stream
         raise
+
+
+class TableNews(Source):
+    """The source of a table, as somebody who looks at sources sees it: asked until it has answered."""
+
+    is_slow = True
+    fingerprint = ""
+
+    def __init__(self, ask: Callable[[], Content | None]) -> None:
+        self._ask = ask
+        self._answer: Answer | None = None
+
+    def latest(self) -> Answer:
+        """The first answer."""
+        self._answer = self._answer or Answer(self._ask())
+        return self._answer
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is new in a table; None if nothing is."""
+
+    content: Content | None
 
 
 class Board:

@@ -223,6 +223,10 @@ class Refreshing:
         """The tables that have a source."""
         return [name for name in self._sources if name in self._engine.tables]
 
+    def is_slow(self, name: str) -> bool:
+        """Whether its source may take time to answer."""
+        return name in self._sources and self._sources[name].is_slow
+
     def is_unread(self, name: str) -> bool:
         """Whether nobody knows yet what the table holds."""
         return name in self._engine.tables and self._engine.tables[name].read == SourceState()

@@ -149,12 +149,12 @@ class Absent(Source):
     is_slow = True
     fingerprint = ""
 
-    def __init__(self, opens: Callable[[], Any], error: Exception) -> None:
+    def __init__(self, opens: Callable[[], Source], error: Exception) -> None:
         self._opens = opens
-        self._opened: Any = None
+        self._opened: Source | None = None
         self._error: Exception | None = error
 
-    def latest(self) -> Any:
+    def latest(self) -> Source:
         """The source, opened; the first answer is known."""
         error, self._error = self._error, None
         if error is not None:

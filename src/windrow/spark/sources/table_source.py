@@ -45,6 +45,8 @@ class TableSource(Protocol):
 
     #: whether the table is what the source says, and nobody else may change it
     is_master: bool
+    #: whether it may take time to answer: then a thread asks
+    is_slow: bool
 
     def news(self, before: SourceState) -> Content | None:
         """The content, unless it is surely the same as `before`."""
@@ -53,7 +55,7 @@ class TableSource(Protocol):
 class GivenContent:
     """Data that was given once. After a restart the same data is no news, whatever was updated since."""
 
-    is_master = False
+    is_master, is_slow = False, False
 
     def __init__(self, table: Table, data: Any) -> None:
         self._rows = given_rows(table, data)
@@ -69,7 +71,7 @@ class GivenContent:
 class CalledContent:
     """What a function gives, called again after every period."""
 
-    is_master = True
+    is_master, is_slow = True, False
 
     def __init__(self, table: Table, function: Callable[[], Any], period: float) -> None:
         self._table, self._function, self._period = table, function, period
@@ -94,7 +96,7 @@ class CalledContent:
 class FilesContent:
     """The rows of files, read whole whenever one of them changes."""
 
-    is_master = True
+    is_master, is_slow = True, True
     _in_order = False
 
     def __init__(self, spark: SparkSession, table: Table, wanted: urls.FilesUrl) -> None:
@@ -167,7 +169,7 @@ class FilesChangelog(FilesContent):
 class KafkaChangelog:
     """A topic of changes, read from its beginning when a process starts, and from then on as they come."""
 
-    is_master = True
+    is_master, is_slow = True, True
 
     def __init__(self, spark: SparkSession, table: Table, wanted: urls.KafkaUrl, form: str) -> None:
         self._spark, self._wanted = spark, wanted
