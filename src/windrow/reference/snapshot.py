@@ -363,11 +363,10 @@ def _ranked(rows: list[Fact], value: Callable[[Fact], Any], descending: bool) ->
 
 
 def _by_value(rows: Iterable[Fact]) -> list[Fact]:
-    """Rows by all columns, and equal ones by their instants; their turns in a count of arrivals are lost.
-    -0.0 is 0.0 here: no row goes first by it."""
-    return sorted(
-        (replace(fact, turn=0) for fact in rows), key=lambda fact: (_value_key(fact.values), fact.ts)
-    )
+    """Rows by all columns, and equal ones by their instants; nothing else tells them apart any more. -0.0 is
+    0.0 here: no row goes first by it."""
+    known = (Fact(fact.values, fact.ts) for fact in rows)
+    return sorted(known, key=lambda fact: (_value_key(fact.values), fact.ts))
 
 
 def _value_key(values: Iterable[Any]) -> Any:

@@ -188,3 +188,15 @@ def test_of_equal_rows_limit_keeps_the_oldest() -> None:
         for stream in STREAMS:
             harness.punctuate(stream, 9)
         assert harness.take() == [Change("+", (0, 1), at) for at in (3, 6, 6, 9, 9, 9)]
+
+
+def test_equal_rows_of_different_windows_are_rows_of_their_own_to_limit() -> None:
+    text = (
+        "SELECT RSTREAM(k, v) FROM (SELECT k, v FROM (SELECT k, v FROM s1 [RANGE 2 SLIDE 2] UNION ALL"
+        " SELECT k, v FROM s1 [RANGE 7 SLIDE 2 INTERNAL]) AS both ORDER BY k LIMIT 3) AS q"
+    )
+    for executor in ("reference", "kernels", "engine"):
+        harness = Harness(text, STREAMS, executor=executor)
+        harness.push("s1", [(1, 1, 0.5, 7)])
+        harness.punctuate("s1", 12)
+        assert harness.take() == [Change("+", (1, 1), at) for at in (8, 8, 10, 12)]
