@@ -564,16 +564,16 @@ class TableNews(Source):
 
     def __init__(self, ask: Callable[[], Content | None]) -> None:
         self._ask = ask
-        self._answer: Answer | None = None
+        self._answer: TableAnswer | None = None
 
-    def latest(self) -> Answer:
+    def latest(self) -> TableAnswer:
         """The first answer."""
-        self._answer = self._answer or Answer(self._ask())
+        self._answer = self._answer or TableAnswer(self._ask())
         return self._answer
 
 
 @dataclass(frozen=True)
-class Answer:
+class TableAnswer:
     """What is new in a table; None if nothing is."""
 
     content: Content | None
