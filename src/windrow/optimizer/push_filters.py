@@ -17,8 +17,9 @@ are there, unless it reads PARTITION BY columns only and so drops whole partitio
 True
 
 One thing besides the rows can be seen of a window: at the end of bounded input a periodic query that
-repeats its whole answer does so up to the last endpoint of any row. Where answers outlive the last
-endpoint (LANDMARK, ROWS) a row dropped too early would end the repetitions too early; see `_Placing`.
+repeats its whole answer, or has it anew for each report, does so up to the last endpoint of any row. Where
+answers outlive the last endpoint (LANDMARK, ROWS) a row dropped too early would end them too early; see
+`_Placing`.
 """
 
 from __future__ import annotations
@@ -50,8 +51,10 @@ class _Placing:
     """Conditions on their way down one query. All that travel `is_movable`."""
 
     def __init__(self, emit: Emit) -> None:
-        # each extent of a periodic query over INTERNAL windows adds its results, whatever the word
-        whole = emit.is_periodic and (emit.meaning is StreamWord.RSTREAM or emit.is_internal)
+        # each extent of a periodic query over INTERNAL windows adds its results, whatever the word; an answer
+        # that has the bounds of its window is another one at each report
+        is_new = emit.is_internal or emit.reads_window_bounds
+        whole = emit.is_periodic and (emit.meaning is StreamWord.RSTREAM or is_new)
         #: an extent of counted rows is reported by itself, and only once
         self.by_report = emit.meaning is StreamWord.RSTREAM and len(emit.leaves) == 1 and not emit.is_internal
         #: no answer is there to be repeated after the last endpoint

@@ -200,3 +200,16 @@ def test_equal_rows_of_different_windows_are_rows_of_their_own_to_limit() -> Non
         harness.push("s1", [(1, 1, 0.5, 7)])
         harness.punctuate("s1", 12)
         assert harness.take() == [Change("+", (1, 1), at) for at in (8, 8, 10, 12)]
+
+
+def test_an_answer_with_the_bounds_of_its_window_comes_up_to_the_last_row() -> None:
+    """Also where that row does not qualify: it says how far the reports go."""
+    text = (
+        "SELECT ISTREAM(k, COUNT(*) AS n, window_end) FROM s1 [LANDMARK SLIDE 2] WHERE v > 0"
+        " GROUP BY k, window_start, window_end"
+    )
+    for executor in ("reference", "kernels", "engine"):
+        harness = Harness(text, STREAMS, executor=executor)
+        harness.push("s1", [(1, 1, 0.5, 1), (1, 0, 0.5, 5)])
+        harness.finish()
+        assert harness.take() == [Change("+", (1, 1, at), at) for at in (2, 4, 6)], executor
