@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from random import Random
 from typing import Any
 
@@ -213,3 +214,43 @@ def test_an_answer_with_the_bounds_of_its_window_comes_up_to_the_last_row() -> N
         harness.push("s1", [(1, 1, 0.5, 1), (1, 0, 0.5, 5)])
         harness.finish()
         assert harness.take() == [Change("+", (1, 1, at), at) for at in (2, 4, 6)], executor
+
+
+DIFFERENT = "(SELECT DISTINCT k FROM s1 [RANGE 8 SLIDE 4]) AS q"
+RESTORED = "SELECT RSTREAM_RESTORE({key}, COUNT(*) AS n, MIN({key}) AS least, MAX({key}) AS most)"
+
+
+EARLIER = "s1 [RANGE 3 SLIDE 4] AS q"
+LATER = "s2 [RANGE 5 SLIDE 4] AS r"
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("r.v", f"FROM {DIFFERENT}, {LATER} WHERE q.k = r.v"),
+        ("r.v", f"FROM {LATER} WHERE EXISTS (SELECT * FROM {EARLIER} WHERE q.k = r.v)"),
+        ("r.v", f"FROM {LATER} WHERE EXISTS (SELECT * FROM {EARLIER} WHERE q.k < r.v)"),
+        ("r.v", f"FROM {LATER} WHERE EXISTS (SELECT * FROM {DIFFERENT} WHERE q.k = r.v)"),
+        ("q.k", f"FROM {DIFFERENT} WHERE EXISTS (SELECT * FROM {LATER} WHERE q.k = r.v)"),
+    ],
+)
+def test_groups_above_rows_whose_ends_are_told_under_restore(key: str, text: str) -> None:
+    """A key that is gone takes rows away before they end."""
+    for seed in range(8):
+        random = Random(seed)
+        drawn = [(random.randrange(3), random.randrange(3), 0.5, random.randint(1, 25)) for _ in range(24)]
+        rows = {"s1": drawn[::2], "s2": drawn[1::2]}
+        answers = []
+        for executor in ("reference", "kernels"):
+            harness = Harness(f"{RESTORED.format(key=key)} {text} GROUP BY {key}", STREAMS, executor=executor)
+            for stop in (8, 16, 24, 32):
+                for name, all_rows in rows.items():
+                    harness.push(
+                        name,
+                        [row for row in sorted(all_rows, key=itemgetter(3)) if stop - 8 < row[-1] <= stop],
+                    )
+                    harness.punctuate(name, stop)
+                answers.append((stop, sorted(map(str, harness.take()))))
+        half = len(answers) // 2
+        assert answers[half:] == answers[:half]
+        assert any(changes for _, changes in answers)

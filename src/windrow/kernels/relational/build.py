@@ -178,8 +178,9 @@ class Builder:
         built = self._build(plan)
         if id(built) not in self.choice.labels:
             self.choice.label(built, plan.label)
-        if isinstance(plan, ops.Filter | ops.Project | ops.Union | ops.Unnest):
-            for below in built.inputs:
+        for below in built.inputs:
+            self.choice.take_over(below, built)
+            if isinstance(plan, ops.Filter | ops.Project | ops.Union | ops.Unnest):
                 self.choice.pass_on(below, built)
         self.built[id(plan)] = built
         return built

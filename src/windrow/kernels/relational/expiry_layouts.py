@@ -418,10 +418,12 @@ class Choice:
         self.labels[id(operator)] = label
 
     def pass_on(self, below: Operator, above: Operator) -> None:
-        """An operator that leaves expiry alone has the rows of the one below: where that tells of ends
-        although the plan would know them, so does this one."""
+        """An operator that leaves expiry alone has the rows of the one below."""
         if id(below) in self.mixed:
             self.mixed.add(id(above))
+
+    def take_over(self, below: Operator, above: Operator) -> None:
+        """Where an operator tells of ends although the plan would know them, so do those above it."""
         label = self.labels.get(id(below))
         if label is not None and label.pattern is Pattern.STR:
             self.label(above, label)

@@ -67,7 +67,7 @@ from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, START, TS, V
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
 from windrow.windows.domain import Flags, Ints
-from windrow.windows.patterns import interfering
+from windrow.windows.patterns import Pattern, interfering
 
 EARLY, ON_TIME, TOLD = "early", "on_time", "told"
 #: nothing is concluded from fewer results
@@ -260,17 +260,16 @@ class Matched(Operator):
             theirs = [equality.side(1) for equality in condition.equalities]
             keys: list[Expression] = [equality.side(0) for equality in condition.equalities]
             self.theirs: Operator = Keys(right, theirs)
-            choice.label(self.theirs, plan.right.label)
+            choice.label(self.theirs, choice.labels[id(right)])
         else:
             read = [name for name in names[0] if name in plan.predicate.columns]
             keys = [ColumnRef(name, plan.left.schema.column(name).type) for name in read]
             asked = _Asked(left, read)
-            choice.label(asked, plan.left.label)
+            choice.label(asked, choice.labels[id(left)])
             different = distinct(asked, choice)
             pairs = Joined([different, right], plan.predicate, [read, names[1]], choice)
-            choice.label(
-                pairs, interfering([plan.left.label, plan.right.label], "a pair lives while both do")
-            )
+            sides = [choice.labels[id(side)] for side in (different, right)]
+            choice.label(pairs, interfering(sides, "a pair lives while both do"))
             self.asked = asked, different
             self.pairs = pairs
             self.theirs = Keys(pairs, keys)
@@ -279,6 +278,9 @@ class Matched(Operator):
             self.theirs, choice, uniting=uniting, tells=lapses and (tells or plan.negated)
         )
         self.tells = tells and any(map(choice.ends, (left, self.present)))
+        present = choice.labels[id(self.present)]
+        if uniting and present.pattern is Pattern.STR:  # a row ends as its key is retracted
+            choice.label(self, present)
         self.kept = Semijoin(
             left,
             self.present,
