@@ -258,9 +258,10 @@ class Draft:
             table_records.check_clock(name, at, self.answered(name))
         check_order(name, at, record.changed, record.progress)
         contents.check(gone, new)
-        if gone or new:
-            record = self._written(record, changes_at(record.table.schema, at, gone, new), place)
-            self.changed[name] = gone, new
+        if not gone and not new:
+            return
+        record = self._written(record, changes_at(record.table.schema, at, gone, new), place)
+        self.changed[name] = gone, new
         self.tables[name] = replace(record, last=at, rows=record.rows + len(new) - len(gone))
 
     def _written(

@@ -279,7 +279,7 @@ class GeneralExecutor(_Answers):
                 hint="update tables before their streams move on, or hold the clock with punctuate()",
             )
         changes = self.tables[table].update(at, insert, delete)
-        self._move(dict(self.known), changes={table: changes}, changed={table: at})
+        self._move(dict(self.known), changes={table: changes}, changed={table: at} if changes.height else {})
 
     def advance(self, micros: int) -> None:
         """Let wall-clock time pass: idle sources may be left out."""

@@ -200,7 +200,7 @@ class TableHistory:
         self.progress = progress if self.progress == INFINITY else max(self.progress, progress)
 
     def update(self, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]) -> None:
-        """Rows leave, then rows come."""
+        """Rows leave, then rows come; without any, nothing changes."""
         check_instant(at, f"a change of table `{self.table.name}`")
         last = self.changes[-1].at if self.changes else -INFINITY
         promised = self.progress if self.progress != INFINITY else last
@@ -215,7 +215,8 @@ class TableHistory:
         new = tuple(canonical_rows(self.table.schema, insert, where))
         self._delete(gone)
         self._insert(new)
-        self.changes.append(TableChange(at, new, gone))
+        if gone or new:
+            self.changes.append(TableChange(at, new, gone))
 
     def _delete(self, rows: Sequence[Values]) -> None:
         missing = Counter(rows) - self._rows

@@ -132,7 +132,7 @@ def test_what_a_table_was_told_is_known_after_a_restart_though_no_row_came(told:
     text = "SELECT a.k, n.name FROM s1 [NOW] a, names n WHERE a.k = n.k"
     executor = SparkExecutor(compile_query(text, declared(STREAMS, tables)), spark=False)
     if told == "a change":
-        executor.update("names", 9, [], [])
+        executor.update("names", 9, [(2, "b")], [])
     else:
         executor.punctuate("names", 9)
     executor.restart()
@@ -254,3 +254,26 @@ def test_groups_above_rows_whose_ends_are_told_under_restore(key: str, text: str
         half = len(answers) // 2
         assert answers[half:] == answers[:half]
         assert any(changes for _, changes in answers)
+
+
+@pytest.mark.parametrize("window", ["RANGE 2 SLIDE 1 INTERNAL", "LANDMARK SLIDE 1"])
+def test_a_change_of_no_rows_is_no_change_of_a_table(window: str) -> None:
+    """At the end of input, answers are given up to the last change of a RELATION."""
+    text = f"SELECT RSTREAM(s.k, t.v) FROM s [{window}], t WHERE s.k = t.k"
+    for executor in ("reference", "kernels", "engine"):
+        found = []
+        for changes in (), (30,):
+            harness = Harness(
+                text,
+                {"s": "k BIGINT, ts BIGINT"},
+                {"t": ("k BIGINT, v BIGINT", "RELATION")},
+                executor=executor,
+            )
+            harness.update("t", 18, [(0, 2)])
+            harness.push("s", [(0, 21)])
+            for at in changes:
+                harness.update("t", at)
+            harness.finish()
+            found.append(harness.take())
+        assert found[0] == found[1], executor
+        assert found[0][0] == Change("+", (0, 2), 22)

@@ -199,7 +199,7 @@ class News:
     changes: Mapping[str, pl.DataFrame]
     #: after the end of input: up to where bounds of extents are asked for
     until: int = -FOREVER
-    #: when each table changed last; a change of no rows is one too
+    #: when each table changed last
     changed: Mapping[str, int] = field(default_factory=dict)
     #: what the query has in common with others that take the same step
     parts: Parts = field(default_factory=Parts)

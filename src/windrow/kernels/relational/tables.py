@@ -143,7 +143,7 @@ class TableIntake:
     def update(
         self, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
     ) -> pl.DataFrame:
-        """Rows leave, then rows come: the changes."""
+        """Rows leave, then rows come: the changes. Without any, nothing changes."""
         check_instant(at, f"a change of table `{self.table.name}`")
         check_order(self.table.name, at, self.last, self.progress)
         where = f"table `{self.table.name}`"
@@ -151,7 +151,8 @@ class TableIntake:
         new = canonical_rows(self.table.schema, insert, where)
         self.contents.check(gone, new)
         self.contents.apply(gone, new)
-        self.last = at
+        if gone or new:
+            self.last = at
         return changes_at(self.table.schema, at, gone, new)
 
 
