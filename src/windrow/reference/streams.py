@@ -226,25 +226,25 @@ class QueryEvaluation:
         found: set[int] = set()
         last = self._last_report(ends[-1])
         for start, stop in zip(ends, [*ends[1:], last + 1], strict=True):
-            slides = self._slides_within(start - 1, min(stop - 1, last))
-            found |= slides if self._any_window_has_rows(start) else set(sorted(slides)[:1])
+            slides = [self._slides_of(leaf, start - 1, min(stop - 1, last)) for leaf in self.emit.leaves]
+            if self._any_window_has_rows(start):
+                found.update(*slides)
+            else:
+                found.update(sorted(instants[0] for instants in slides if instants)[:1])
         return sorted(found)
 
     def _any_window_has_rows(self, at: int) -> bool:
         snapshot = self._snapshot(at)
         return any(snapshot.facts(leaf) for leaf in self.emit.leaves)
 
-    def _slides_within(self, after: int, until: int) -> set[int]:
-        return {at for leaf in self.emit.leaves for at in self._slides_of(leaf, after, until)}
-
-    def _slides_of(self, leaf: Window, after: int, until: int) -> Iterable[int]:
+    def _slides_of(self, leaf: Window, after: int, until: int) -> Sequence[int]:
         spec, rows = leaf.spec, self.leaves[leaf].elements
         if spec.grid is not None:
             return spec.slide_instants(after, until)
         if isinstance(spec, SlideByTupleWindow):
             return [w for w in scopes.moving_values(spec, rows) if after < w <= until]
         assert isinstance(spec, RowsWindow)
-        return [report.at for report in spec.reports(rows) if after < report.at <= until]
+        return sorted(report.at for report in spec.reports(rows) if after < report.at <= until)
 
     def _last_refresh(self, last_end: int) -> int:
         """Up to the clock; at the end of input, the first after the last endpoint, and no earlier than the

@@ -21,6 +21,7 @@ from windrow.kernels.relational.expiry_layouts import Evaluation, Options, Strat
 from windrow.language.compile import compile_query
 from windrow.testing import Harness
 from windrow.testing.spark_executor import SparkExecutor
+from windrow.windows.domain import FARTHEST
 
 STREAMS = dict.fromkeys(("s1", "s2"), "k BIGINT, v BIGINT, x DOUBLE, ts BIGINT")
 
@@ -277,3 +278,16 @@ def test_a_change_of_no_rows_is_no_change_of_a_table(window: str) -> None:
             found.append(harness.take())
         assert found[0] == found[1], executor
         assert found[0][0] == Change("+", (0, 2), 22)
+
+
+def test_between_rows_that_are_far_apart_nothing_is_reported() -> None:
+    """The oracle listed all reports there could be, until there was no memory left."""
+    for executor in ("reference", "kernels", "engine"):
+        harness = Harness(
+            "SELECT k, COUNT(*) AS n FROM s1 [RANGE 10 SLIDE 5] GROUP BY k", STREAMS, executor=executor
+        )
+        harness.push("s1", [(1, 0, 0.5, -FARTHEST + 1), (1, 0, 0.5, 11), (1, 0, 0.5, FARTHEST - 20)])
+        harness.finish()
+        reports = [change.at for change in harness.take()]
+        assert len(reports) == 6
+        assert reports[2:4] == [15, 20]
