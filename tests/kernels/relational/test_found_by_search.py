@@ -219,8 +219,6 @@ def test_an_answer_with_the_bounds_of_its_window_comes_up_to_the_last_row() -> N
 
 DIFFERENT = "(SELECT DISTINCT k FROM s1 [RANGE 8 SLIDE 4]) AS q"
 RESTORED = "SELECT RSTREAM_RESTORE({key}, COUNT(*) AS n, MIN({key}) AS least, MAX({key}) AS most)"
-
-
 EARLIER = "s1 [RANGE 3 SLIDE 4] AS q"
 LATER = "s2 [RANGE 5 SLIDE 4] AS r"
 
@@ -240,21 +238,18 @@ def test_groups_above_rows_whose_ends_are_told_under_restore(key: str, text: str
     for seed in range(8):
         random = Random(seed)
         drawn = [(random.randrange(3), random.randrange(3), 0.5, random.randint(1, 25)) for _ in range(24)]
-        rows = {"s1": drawn[::2], "s2": drawn[1::2]}
-        answers = []
-        for executor in ("reference", "kernels"):
+        drawn.sort(key=itemgetter(3))
+        answers: dict[str, list[list[str]]] = {"reference": [], "kernels": []}
+        for executor, found in answers.items():
             harness = Harness(f"{RESTORED.format(key=key)} {text} GROUP BY {key}", STREAMS, executor=executor)
             for stop in (8, 16, 24, 32):
-                for name, all_rows in rows.items():
-                    harness.push(
-                        name,
-                        [row for row in sorted(all_rows, key=itemgetter(3)) if stop - 8 < row[-1] <= stop],
-                    )
+                rows = [row for row in drawn if stop - 8 < row[3] <= stop]
+                for name, part in (("s1", rows[::2]), ("s2", rows[1::2])):
+                    harness.push(name, part)
                     harness.punctuate(name, stop)
-                answers.append((stop, sorted(map(str, harness.take()))))
-        half = len(answers) // 2
-        assert answers[half:] == answers[:half]
-        assert any(changes for _, changes in answers)
+                found.append(sorted(map(str, harness.take())))
+        assert answers["kernels"] == answers["reference"]
+        assert any(answers["reference"])
 
 
 @pytest.mark.parametrize("window", ["RANGE 2 SLIDE 1 INTERNAL", "LANDMARK SLIDE 1"])
