@@ -9,7 +9,6 @@ Functions of numbers. What has no real value is NaN (`sqrt(-1)`) or, for logarit
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from windrow.algebra import types as dt
 from windrow.algebra.expressions import Call, Expression, Literal, cast, is_text_literal, mismatch
@@ -165,83 +164,44 @@ def _negate(name: str, args: tuple[Expression, ...]) -> Expression:
     return Call(name, (arg,), arg.type)
 
 
-_binary = partial(fn.Function, arity=(2, 2), can_fail=True)
-
-FUNCTIONS = (
-    _binary(
-        name="+",
-        rule=_add,
-        sql="{0} + {1}",
-        precedence=70,
-        try_form="try_add",
-        description="the sum; a time moved later",
-        example="1 + 2 -> 3",
-    ),
-    _binary(
-        name="-",
-        rule=_subtract,
-        sql="{0} - {1}",
-        precedence=70,
-        try_form="try_subtract",
-        description="the difference; of two times, an interval",
-        example="3 - 5 -> -2",
-    ),
-    _binary(
-        name="*",
-        rule=_multiply,
-        sql="{0} * {1}",
-        precedence=80,
-        try_form="try_multiply",
-        description="the product",
-        example="1.5 * 3 -> 4.5",
-    ),
-    _binary(
-        name="/",
-        rule=_divide,
-        sql="{0} / {1}",
-        precedence=80,
-        try_form="try_divide",
-        description="the quotient, a DOUBLE for integers",
-        example="3 / 2 -> 1.5",
-    ),
-    _binary(
-        name="%",
-        rule=_remainder,
-        sql="{0} % {1}",
-        precedence=80,
-        aliases=("mod",),
-        try_form="try_mod",
-        description="the remainder, signed as the dividend",
-        example="-7 % 3 -> -1",
-    ),
-    _binary(
-        name="div",
-        rule=_whole_quotient,
-        sql="{0} div {1}",
-        precedence=80,
-        description="the quotient without its fraction",
-        example="-7 div 2 -> -3",
-    ),
-    _binary(
-        name="pmod",
-        rule=_remainder,
-        description="the remainder, not negative for a positive divisor",
-        example="pmod(-7, 3) -> 2",
-    ),
-    fn.Function(
-        "neg", (1, 1), _negate, "the opposite", "-(5) -> -5", sql="-{0}", precedence=90, can_fail=True
-    ),
-    fn.Function(
-        "try_add", (2, 2), _add, "the sum, or NULL where it overflows", "try_add(2147483647, 1) -> NULL"
-    ),
-    fn.Function(
-        "try_subtract", (2, 2), _subtract, "the difference, or NULL", "try_subtract(-2147483648, 1) -> NULL"
-    ),
-    fn.Function(
-        "try_multiply", (2, 2), _multiply, "the product, or NULL", "try_multiply(2147483647, 2) -> NULL"
-    ),
-    fn.Function("try_divide", (2, 2), _divide, "the quotient, or NULL", "try_divide(1, 0) -> NULL"),
-    fn.Function("try_mod", (2, 2), _remainder, "the remainder, or NULL", "try_mod(1, 0) -> NULL"),
+FUNCTIONS = fn.family(
+    r"""
++ (x, y); fails; try try_add; binds 70; sql {0} + {1}
+    the sum; a time moved later | 1 + 2 -> 3
+- (x, y); fails; try try_subtract; binds 70; sql {0} - {1}
+    the difference; of two times, an interval | 3 - 5 -> -2
+* (x, y); fails; try try_multiply; binds 80; sql {0} * {1}
+    the product | 1.5 * 3 -> 4.5
+/ (x, y); fails; try try_divide; binds 80; sql {0} / {1}
+    the quotient, a DOUBLE for integers | 3 / 2 -> 1.5
+%, mod (x, y); fails; try try_mod; binds 80; sql {0} % {1}
+    the remainder, signed as the dividend | -7 % 3 -> -1
+div (x, y); fails; binds 80; sql {0} div {1}
+    the quotient without its fraction | -7 div 2 -> -3
+pmod (x, y); fails
+    the remainder, not negative for a positive divisor | pmod(-7, 3) -> 2
+neg (x); fails; binds 90; sql -{0}
+    the opposite | -(5) -> -5
+try_add (x, y)
+    the sum, or NULL where it overflows | try_add(2147483647, 1) -> NULL
+try_subtract (x, y)
+    the difference, or NULL | try_subtract(-2147483648, 1) -> NULL
+try_multiply (x, y)
+    the product, or NULL | try_multiply(2147483647, 2) -> NULL
+try_divide (x, y)
+    the quotient, or NULL | try_divide(1, 0) -> NULL
+try_mod (x, y)
+    the remainder, or NULL | try_mod(1, 0) -> NULL
+""",
+    {
+        **dict.fromkeys(("+", "try_add"), _add),
+        **dict.fromkeys(("-", "try_subtract"), _subtract),
+        **dict.fromkeys(("*", "try_multiply"), _multiply),
+        **dict.fromkeys(("/", "try_divide"), _divide),
+        **dict.fromkeys(("%", "pmod", "try_mod"), _remainder),
+        "div": _whole_quotient,
+        "neg": _negate,
+    },
 )
 
 
@@ -263,29 +223,24 @@ def _shift(name: str, args: tuple[Expression, ...]) -> Expression:
     return Call(name, (cast(value, target), distance), target)
 
 
-BITS = (
-    fn.Function("&", (2, 2), _bitwise, "bits set in both", "12 & 10 -> 8", sql="{0} & {1}", precedence=66),
-    fn.Function(
-        "^", (2, 2), _bitwise, "bits set in one of both", "12 ^ 10 -> 6", sql="{0} ^ {1}", precedence=64
-    ),
-    fn.Function(
-        "|", (2, 2), _bitwise, "bits set in one or both", "12 | 10 -> 14", sql="{0} | {1}", precedence=62
-    ),
-    fn.Function(
-        "~", (1, 1), fn.returns(fn.same, fn.INTEGER), "all bits turned", "~5 -> -6", sql="~{0}", precedence=90
-    ),
-    fn.Function("shiftleft", (2, 2), _shift, "bits moved up", "shiftleft(3, 2) -> 12", aliases=("<<",)),
-    fn.Function(
-        "shiftright",
-        (2, 2),
-        _shift,
-        "bits moved down, keeping the sign",
-        "shiftright(-8, 1) -> -4",
-        aliases=(">>",),
-    ),
-    fn.Function(
-        "bit_count", (1, 1), fn.returns(dt.INT, fn.INTEGER), "how many bits are set", "bit_count(7) -> 3"
-    ),
+BITS = fn.family(
+    r"""
+& (x, y); binds 66; sql {0} & {1}
+    bits set in both | 12 & 10 -> 8
+^ (x, y); binds 64; sql {0} ^ {1}
+    bits set in one of both | 12 ^ 10 -> 6
+| (x, y); binds 62; sql {0} | {1}
+    bits set in one or both | 12 | 10 -> 14
+~ (integer) same; binds 90; sql ~{0}
+    all bits turned | ~5 -> -6
+shiftleft, << (x, y)
+    bits moved up | shiftleft(3, 2) -> 12
+shiftright, >> (x, y)
+    bits moved down, keeping the sign | shiftright(-8, 1) -> -4
+bit_count (integer) INT
+    how many bits are set | bit_count(7) -> 3
+""",
+    {**dict.fromkeys("&^|", _bitwise), **dict.fromkeys(("shiftleft", "shiftright"), _shift)},
 )
 
 
@@ -322,79 +277,70 @@ def _rounded_type(kind: dt.DataType, scale: int) -> dt.DataType:
     return dt.DataType(dt.Kind.DECIMAL, min(whole + kept, dt.MAX_PRECISION), kept)
 
 
-_real = partial(fn.plain, result=dt.DOUBLE, params=(fn.REAL,))
-_pair = partial(fn.plain, result=dt.DOUBLE, params=(fn.REAL, fn.REAL))
-
-NUMERIC = (
-    fn.Function("abs", (1, 1), _abs, "the size without the sign", "abs(-5) -> 5", can_fail=True),
-    _real("sign", description="-1, 0 or 1 as a DOUBLE", example="sign(-5) -> -1.0", aliases=("signum",)),
-    fn.Function(
-        "ceil",
-        (1, 1),
-        _whole,
-        "the least integer that is not less",
-        "ceil(-1.5) -> -1",
-        aliases=("ceiling",),
-        can_fail=True,
-    ),
-    fn.Function(
-        "floor",
-        (1, 1),
-        _whole,
-        "the greatest integer that is not greater",
-        "floor(-1.5) -> -2",
-        can_fail=True,
-    ),
-    fn.Function(
-        "round",
-        (1, 2),
-        _round,
-        "rounded to digits after the point, ties away from zero",
-        "round(2.5) -> 3",
-        can_fail=True,
-    ),
-    fn.Function(
-        "bround",
-        (1, 2),
-        _round,
-        "rounded to digits after the point, ties to even",
-        "bround(2.5) -> 2",
-        can_fail=True,
-    ),
-    _real("sqrt", description="the square root", example="sqrt(2.25) -> 1.5"),
-    _real("cbrt", description="the cube root", example="cbrt(8) -> 2.0"),
-    _real("exp", description="e to that power", example="exp(0) -> 1.0"),
-    _real("expm1", description="exp(x) - 1, exact near 0", example="expm1(0) -> 0.0"),
-    _real("ln", description="the natural logarithm; NULL unless positive", example="ln(1) -> 0.0"),
-    fn.Function(
-        "log",
-        (1, 2),
-        fn.returns(dt.DOUBLE, fn.REAL, fn.REAL),
-        "the logarithm: `log(x)` natural, `log(b, x)` to base b; NULL unless positive",
-        "log(2, 8) -> 3.0",
-    ),
-    _real("log10", description="the decimal logarithm; NULL unless positive", example="log10(100) -> 2.0"),
-    _real("log2", description="the binary logarithm; NULL unless positive", example="log2(8) -> 3.0"),
-    _real("log1p", description="ln(1 + x), exact near 0; NULL unless x > -1", example="log1p(0) -> 0.0"),
-    _pair(
-        "power",
-        description="the first to the power of the second",
-        example="power(2, 3) -> 8.0",
-        aliases=("pow",),
-    ),
-    _pair("hypot", description="the length of the hypotenuse", example="hypot(3, 4) -> 5.0"),
-    _real("sin", description="the sine", example="sin(0) -> 0.0"),
-    _real("cos", description="the cosine", example="cos(0) -> 1.0"),
-    _real("tan", description="the tangent", example="tan(0) -> 0.0"),
-    _real("asin", description="the inverse of the sine", example="asin(0) -> 0.0"),
-    _real("acos", description="the inverse of the cosine", example="acos(1) -> 0.0"),
-    _real("atan", description="the inverse of the tangent", example="atan(0) -> 0.0"),
-    _pair("atan2", description="the angle of the point (second, first)", example="atan2(0, 1) -> 0.0"),
-    _real("sinh", description="the hyperbolic sine", example="sinh(0) -> 0.0"),
-    _real("cosh", description="the hyperbolic cosine", example="cosh(0) -> 1.0"),
-    _real("tanh", description="the hyperbolic tangent", example="tanh(0) -> 0.0"),
-    _real("degrees", description="radians as degrees", example="degrees(0) -> 0.0"),
-    _real("radians", description="degrees as radians", example="radians(0) -> 0.0"),
-    fn.Function("pi", (0, 0), fn.returns(dt.DOUBLE), "π", "round(pi(), 4) -> 3.1416"),
-    fn.Function("e", (0, 0), fn.returns(dt.DOUBLE), "Euler's number", "round(e(), 4) -> 2.7183"),
+NUMERIC = fn.family(
+    r"""
+abs (x); fails
+    the size without the sign | abs(-5) -> 5
+sign, signum (real) DOUBLE
+    -1, 0 or 1 as a DOUBLE | sign(-5) -> -1.0
+ceil, ceiling (x); fails
+    the least integer that is not less | ceil(-1.5) -> -1
+floor (x); fails
+    the greatest integer that is not greater | floor(-1.5) -> -2
+round (x, [y]); fails
+    rounded to digits after the point, ties away from zero | round(2.5) -> 3
+bround (x, [y]); fails
+    rounded to digits after the point, ties to even | bround(2.5) -> 2
+sqrt (real) DOUBLE
+    the square root | sqrt(2.25) -> 1.5
+cbrt (real) DOUBLE
+    the cube root | cbrt(8) -> 2.0
+exp (real) DOUBLE
+    e to that power | exp(0) -> 1.0
+expm1 (real) DOUBLE
+    exp(x) - 1, exact near 0 | expm1(0) -> 0.0
+ln (real) DOUBLE
+    the natural logarithm; NULL unless positive | ln(1) -> 0.0
+log (real, [real]) DOUBLE
+    the logarithm: `log(x)` natural, `log(b, x)` to base b; NULL unless positive | log(2, 8) -> 3.0
+log10 (real) DOUBLE
+    the decimal logarithm; NULL unless positive | log10(100) -> 2.0
+log2 (real) DOUBLE
+    the binary logarithm; NULL unless positive | log2(8) -> 3.0
+log1p (real) DOUBLE
+    ln(1 + x), exact near 0; NULL unless x > -1 | log1p(0) -> 0.0
+power, pow (real, real) DOUBLE
+    the first to the power of the second | power(2, 3) -> 8.0
+hypot (real, real) DOUBLE
+    the length of the hypotenuse | hypot(3, 4) -> 5.0
+sin (real) DOUBLE
+    the sine | sin(0) -> 0.0
+cos (real) DOUBLE
+    the cosine | cos(0) -> 1.0
+tan (real) DOUBLE
+    the tangent | tan(0) -> 0.0
+asin (real) DOUBLE
+    the inverse of the sine | asin(0) -> 0.0
+acos (real) DOUBLE
+    the inverse of the cosine | acos(1) -> 0.0
+atan (real) DOUBLE
+    the inverse of the tangent | atan(0) -> 0.0
+atan2 (real, real) DOUBLE
+    the angle of the point (second, first) | atan2(0, 1) -> 0.0
+sinh (real) DOUBLE
+    the hyperbolic sine | sinh(0) -> 0.0
+cosh (real) DOUBLE
+    the hyperbolic cosine | cosh(0) -> 1.0
+tanh (real) DOUBLE
+    the hyperbolic tangent | tanh(0) -> 0.0
+degrees (real) DOUBLE
+    radians as degrees | degrees(0) -> 0.0
+radians (real) DOUBLE
+    degrees as radians | radians(0) -> 0.0
+pi () DOUBLE
+    π | round(pi(), 4) -> 3.1416
+e () DOUBLE
+    Euler's number | round(e(), 4) -> 2.7183
+""",
+    {"abs": _abs, "ceil": _whole, "floor": _whole, "round": _round, "bround": _round},
 )

@@ -18,7 +18,7 @@ from functools import cache, partial
 
 from windrow.algebra.expressions import Call, Expression, Literal, cast, fits, mismatch, unify
 from windrow.algebra.functions.patterns import compile_pattern
-from windrow.algebra.functions.registry import SHORT, TEXT, Function, accept, call, constant
+from windrow.algebra.functions.registry import SHORT, TEXT, accept, call, constant, family
 from windrow.algebra.types import BOOLEAN, INT, STRING, DataType, Kind, array, parse_type, struct
 from windrow.errors import QueryError, nearest
 
@@ -160,10 +160,6 @@ def _get_json_object(name: str, args: tuple[Expression, ...]) -> Expression:
     return Call(name, (text, path), STRING)
 
 
-def _json_array_length(name: str, args: tuple[Expression, ...]) -> Expression:
-    return Call(name, accept(name, args, (TEXT,)), INT)
-
-
 def _from_json(name: str, args: tuple[Expression, ...]) -> Expression:
     (text,) = accept(name, args[:1], (TEXT,))
     written = str(constant(name, args[1], "the type"))
@@ -186,141 +182,72 @@ def _to_json(name: str, args: tuple[Expression, ...]) -> Expression:
     return Call(name, args, STRING)
 
 
-_part = partial(Function, native=False)
-
-FUNCTIONS = (
-    _part(
-        "get_field",
-        (2, 2),
-        _get_field,
-        "a field of a struct",
-        "named_struct('a', 7).a -> 7",
-    ),
-    _part(
-        "element",
-        (2, 2),
-        _element,
-        "the element at a place from 0 on, or the value of a key, NULL if there is none",
-        "array(5, 7)[1] -> 7",
-        can_fail=True,
-        try_form="get",
-    ),
-    _part(
-        "get",
-        (2, 2),
-        _get,
-        "the element at a place from 0 on, NULL if there is none",
-        "get(array(5), 3) -> NULL",
-    ),
-    _part(
-        "element_at",
-        (2, 2),
-        _element,
-        "the element at a place from 1 on, from the end if negative, or the value of a key",
-        "element_at(array(5, 7), -1) -> 7",
-        can_fail=True,
-        try_form="try_element_at",
-    ),
-    _part(
-        "try_element_at",
-        (2, 2),
-        _element,
-        "the same, NULL if there is none",
-        "try_element_at(array(5, 7), 3) -> NULL",
-    ),
-    _part(
-        "size",
-        (1, 1),
-        _size,
-        "how many elements",
-        "size(array(5, 7)) -> 2",
-        aliases=("cardinality", "array_size"),
-    ),
-    _part(
-        "array_contains",
-        (2, 2),
-        _contains,
-        "whether a value is an element; NULL if that is not known",
-        "array_contains(array(5, 7), 7) -> TRUE",
-    ),
-    _part(
-        "map_keys",
-        (1, 1),
-        partial(_entries, "key"),
-        "the keys of a map, in order",
-        """map_keys(from_json('{"a": 1, "b": 2}', 'MAP<STRING, INT>'))[0] -> 'a'""",
-    ),
-    _part(
-        "map_values",
-        (1, 1),
-        partial(_entries, "value"),
-        "the values of a map, in the order of its keys",
-        """map_values(from_json('{"a": 1, "b": 2}', 'MAP<STRING, INT>'))[1] -> 2""",
-    ),
-    _part(
-        "array",
-        (1, None),
-        _made_array,
-        "an array of values",
-        "array(1, 2)[1] -> 2",
-        null_propagating=False,
-    ),
-    _part(
-        "named_struct",
-        (2, None),
-        _named_struct,
-        "a struct of names and values",
-        "named_struct('a', 1, 'b', 'x').b -> 'x'",
-        null_propagating=False,
-    ),
-    _part(
-        "sort_array",
-        (1, 2),
-        _sort_array,
-        "the elements in their order, NULL first; with FALSE the other way round",
-        "sort_array(array(5, 9, 7), FALSE)[0] -> 9",
-    ),
-    _part(
-        "array_join",
-        (2, 2),
-        _array_join,
-        "the texts of an array with a separator between them; NULL is left out",
-        "array_join(array('a', NULL, 'b'), ', ') -> 'a, b'",
-    ),
-    _part("split", (2, 2), _split, "the parts of a text between matches", "split('a,b', ',')[1] -> 'b'"),
-    _part(
-        "split_index",
-        (3, 3),
-        _split_index,
-        "the part of a text at a place from 0 on, between delimiters; NULL if there is none",
-        "split_index('a/b', '/', 1) -> 'b'",
-    ),
-    _part(
-        "get_json_object",
-        (2, 2),
-        _get_json_object,
-        "a part of a JSON text, NULL if there is none",
-        """get_json_object('{"a": [1, "x"]}', '$.a[1]') -> 'x'""",
-    ),
-    _part(
-        "json_array_length",
-        (1, 1),
-        _json_array_length,
-        "how many elements a JSON array has; NULL if it is none",
-        "json_array_length('[1, [2, 3]]') -> 2",
-    ),
-    _part(
-        "from_json",
-        (2, 2),
-        _from_json,
-        "a JSON text as a value of a type; what does not fit is NULL",
-        """from_json('{"a": 1}', 'a INT').a -> 1""",
-    ),
-    _part(
-        "to_json",
-        (1, 1),
-        _to_json,
-        "a struct, array or map as JSON; fields that are NULL are left out",
-        """to_json(named_struct('a', 1, 'b', array('x'))) -> '{"a":1,"b":["x"]}'""",
-    ),
+FUNCTIONS = family(
+    r"""
+get_field (x, y)
+    a field of a struct | named_struct('a', 7).a -> 7
+element (x, y); fails; try get
+    the element at a place from 0 on, or the value of a key, NULL if there is none | array(5, 7)[1] -> 7
+get (x, y)
+    the element at a place from 0 on, NULL if there is none | get(array(5), 3) -> NULL
+element_at (x, y); fails; try try_element_at
+    the element at a place from 1 on, from the end if negative, or the value of a key | element_at(array(5,
+    7), -1) -> 7
+try_element_at (x, y)
+    the same, NULL if there is none | try_element_at(array(5, 7), 3) -> NULL
+size, cardinality, array_size (x)
+    how many elements | size(array(5, 7)) -> 2
+array_contains (x, y)
+    whether a value is an element; NULL if that is not known | array_contains(array(5, 7), 7) -> TRUE
+map_keys (x)
+    the keys of a map, in order | map_keys(from_json('{"a": 1, "b": 2}', 'MAP<STRING, INT>'))[0] -> 'a'
+map_values (x)
+    the values of a map, in the order of its keys | map_values(from_json('{"a": 1, "b": 2}', 'MAP<STRING,
+    INT>'))[1] -> 2
+array (x, …); sees NULL
+    an array of values | array(1, 2)[1] -> 2
+named_struct (x, y, …); sees NULL
+    a struct of names and values | named_struct('a', 1, 'b', 'x').b -> 'x'
+sort_array (x, [y])
+    the elements in their order, NULL first; with FALSE the other way round | sort_array(array(5, 9, 7),
+    FALSE)[0] -> 9
+array_join (x, y)
+    the texts of an array with a separator between them; NULL is left out | array_join(array('a', NULL, 'b'),
+    ', ') -> 'a, b'
+split (x, y)
+    the parts of a text between matches | split('a,b', ',')[1] -> 'b'
+split_index (x, y, z)
+    the part of a text at a place from 0 on, between delimiters; NULL if there is none | split_index('a/b',
+    '/', 1) -> 'b'
+get_json_object (x, y)
+    a part of a JSON text, NULL if there is none | get_json_object('{"a": [1, "x"]}', '$.a[1]') -> 'x'
+json_array_length (text) INT
+    how many elements a JSON array has; NULL if it is none | json_array_length('[1, [2, 3]]') -> 2
+from_json (x, y)
+    a JSON text as a value of a type; what does not fit is NULL | from_json('{"a": 1}', 'a INT').a -> 1
+to_json (x)
+    a struct, array or map as JSON; fields that are NULL are left out | to_json(named_struct('a', 1, 'b',
+    array('x'))) -> '{"a":1,"b":["x"]}'
+""",
+    {
+        "get_field": _get_field,
+        "element": _element,
+        "get": _get,
+        "element_at": _element,
+        "try_element_at": _element,
+        "size": _size,
+        "array_contains": _contains,
+        "map_keys": partial(_entries, "key"),
+        "map_values": partial(_entries, "value"),
+        "array": _made_array,
+        "named_struct": _named_struct,
+        "sort_array": _sort_array,
+        "array_join": _array_join,
+        "split": _split,
+        "split_index": _split_index,
+        "get_json_object": _get_json_object,
+        "from_json": _from_json,
+        "to_json": _to_json,
+    },
+    native=False,
 )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from windrow.algebra.expressions import Call, Expression, Literal, mismatch
-from windrow.algebra.functions.registry import SHORT, TEXT, Function, accept, call, constant
+from windrow.algebra.functions.registry import SHORT, TEXT, accept, call, constant, family
 from windrow.algebra.types import BOOLEAN, INT, STRING
 from windrow.errors import QueryError
 
@@ -336,49 +336,20 @@ def _replace(name: str, args: tuple[Expression, ...]) -> Expression:
     return Call(name, accepted, STRING)
 
 
-FUNCTIONS = (
-    Function(
-        "like",
-        (2, 3),
-        _like,
-        "whether it matches a pattern of % (any text) and _ (any character)",
-        "'100%' LIKE '1__\\\\%' -> TRUE",
-        sql="{0} LIKE {1}[ ESCAPE {2}]",
-        precedence=50,
-        can_fail=True,
-    ),
-    Function(
-        "ilike",
-        (2, 3),
-        _ilike,
-        "LIKE in any case: both sides are put into lower case",
-        "'Item' ILIKE 'iT%' -> TRUE",
-        sql="{0} ILIKE {1}[ ESCAPE {2}]",
-        precedence=50,
-        can_fail=True,
-    ),
-    Function(
-        "rlike",
-        (2, 2),
-        _rlike,
-        "whether a regular expression finds something in it",
-        "'item-42' RLIKE '[0-9]+$' -> TRUE",
-        sql="{0} RLIKE {1}",
-        precedence=50,
-        aliases=("regexp_like", "regexp"),
-    ),
-    Function(
-        "regexp_extract",
-        (2, 3),
-        _extract,
-        "a group of the first match of a regular expression; empty if there is none",
-        "regexp_extract('item-42', '([a-z]+)-([0-9]+)', 2) -> '42'",
-    ),
-    Function(
-        "regexp_replace",
-        (3, 3),
-        _replace,
-        "every match of a regular expression replaced; $1 is its first group",
-        "regexp_replace('a1b22', '[0-9]+', '#') -> 'a#b#'",
-    ),
+FUNCTIONS = family(
+    r"""
+like (x, y, [z]); fails; binds 50; sql {0} LIKE {1}[ ESCAPE {2}]
+    whether it matches a pattern of % (any text) and _ (any character) | '100%' LIKE '1__\\%' -> TRUE
+ilike (x, y, [z]); fails; binds 50; sql {0} ILIKE {1}[ ESCAPE {2}]
+    LIKE in any case: both sides are put into lower case | 'Item' ILIKE 'iT%' -> TRUE
+rlike, regexp_like, regexp (x, y); binds 50; sql {0} RLIKE {1}
+    whether a regular expression finds something in it | 'item-42' RLIKE '[0-9]+$' -> TRUE
+regexp_extract (x, y, [z])
+    a group of the first match of a regular expression; empty if there is none | regexp_extract('item-42',
+    '([a-z]+)-([0-9]+)', 2) -> '42'
+regexp_replace (x, y, z)
+    every match of a regular expression replaced; $1 is its first group | regexp_replace('a1b22', '[0-9]+',
+    '#') -> 'a#b#'
+""",
+    {"like": _like, "ilike": _ilike, "rlike": _rlike, "regexp_extract": _extract, "regexp_replace": _replace},
 )

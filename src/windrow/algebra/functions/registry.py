@@ -1,17 +1,16 @@
 """The one table of scalar functions: what is callable, on which types, and how Spark spells it.
 
 An operator is a function with a sign for a name (`+`, `and`, `is_null`), so that executors, printer
-and documentation know one kind of thing. A family of functions is a file with a tuple of `Function`s;
+and documentation know one kind of thing. A family of functions is a file with a table (`family`);
 `windrow.algebra.functions` installs them all. A function's `rule` does what Spark's analyzer does for
 it: check the arguments, insert the implicit casts, find the result's type. A rule may also answer with
 other functions (`nullif` becomes an `if`): such shorthands never appear in a tree.
-
-Type rules are made of small parts: what a parameter accepts, and functions of fixed result type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -171,6 +170,7 @@ INSTANT_ONLY = Parameter("a TIMESTAMP", _instant_only)
 SPAN = _as(dt.INTERVAL, "an INTERVAL")
 DAY = Parameter("a DATE", _day)
 BYTES = Parameter("text or bytes", _bytes)
+TEXT_OR_BYTES = Parameter("text or bytes", lambda arg: arg if arg.type == dt.BINARY else TEXT.accept(arg))
 PRINTABLE = Parameter("something with a text form", _printable)
 NUMBER = Parameter("a number", _number)
 INTEGER = Parameter("an integer", _integer)
@@ -206,19 +206,74 @@ def same(args: tuple[Expression, ...]) -> dt.DataType:
     return args[0].type
 
 
-def plain(
-    name: str,
-    result: dt.DataType | Callable[[tuple[Expression, ...]], dt.DataType],
-    params: tuple[Parameter, ...],
-    description: str,
-    example: str,
-    *,
-    optional: int = 0,
-    **facts: Any,
-) -> Function:
-    """A function of fixed parameters, of which the last `optional` may be left out."""
-    arity = (len(params) - optional, len(params))
-    return Function(name, arity, returns(result, *params), description, example, **facts)
+_PARAMETERS = {
+    "text": TEXT,
+    "int": SHORT,
+    "bigint": LONG,
+    "real": REAL,
+    "boolean": TRUTH,
+    "timestamp": INSTANT,
+    "instant": INSTANT_ONLY,
+    "interval": SPAN,
+    "date": DAY,
+    "bytes": BYTES,
+    "text or bytes": TEXT_OR_BYTES,
+    "printable": PRINTABLE,
+    "number": NUMBER,
+    "integer": INTEGER,
+    "any": ANY,
+}
+_HEAD = re.compile(r"(?P<names>.+?) \((?P<params>.*?)\) ?(?P<result>.*)")
+
+
+def family(table: str, rules: Mapping[str, Rule] | None = None, **common: Any) -> tuple[Function, ...]:
+    r"""The functions of a table, which share some facts.
+
+    Each has a line of its names, parameters and result, then facts; and below it what it means, with an
+    example. A parameter in brackets may be left out, `…` stands for any number of the last. A function with
+    a rule in `rules` has no types of its own there.
+
+    >>> table = "left, l (text, [int]) STRING; fails; binds 50\n    the first characters | left('b') -> 'b'"
+    >>> (left,) = family(table)
+    >>> left.name, left.aliases, left.arity, left.can_fail, left.precedence, left.description
+    ('left', ('l',), (1, 2), True, 50, 'the first characters')
+    """
+    entries = re.findall(r"^(\S.*)((?:\n    .*)+)", table, re.MULTILINE)
+    return tuple(
+        _function(head, words.replace("\n    ", " ").strip(), rules or {}, common) for head, words in entries
+    )
+
+
+def _function(head: str, words: str, rules: Mapping[str, Rule], common: Mapping[str, Any]) -> Function:
+    form, *facts = head.split("; ")
+    match = _HEAD.fullmatch(form)
+    assert match is not None, head
+    name, *aliases = match["names"].split(", ")
+    params = match["params"].split(", ") if match["params"] else []
+    least = sum(not param.startswith(("[", "…")) for param in params)
+    known: dict[str, Any] = {**common}
+    for fact in facts:
+        word, _, value = fact.partition(" ")
+        match word:
+            case "fails":
+                known["can_fail"] = True
+            case "sees":
+                known["null_propagating"] = False
+            case "try":
+                known["try_form"] = value
+            case "binds":
+                known["precedence"] = int(value)
+            case "sql":
+                known["sql"] = value
+            case _:
+                raise ValueError(f"no fact of a function: {fact}")
+    rule = rules.get(name)
+    if rule is None:
+        kind = same if match["result"] == "same" else dt.parse_type(match["result"])
+        rule = returns(kind, *(_PARAMETERS[param.strip("[]")] for param in params if param != "…"))
+    description, example = words.split(" | ", 1)
+    arity = (least, None if "…" in params else len(params))
+    return Function(name, arity, rule, description, example, aliases=tuple(aliases), **known)
 
 
 def constant(name: str, arg: Expression, what: str) -> Any:

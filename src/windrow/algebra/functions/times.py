@@ -5,12 +5,10 @@ Nothing here asks what time it is: a standing query's answer must depend on its 
 
 from __future__ import annotations
 
-from functools import partial
-
 from windrow.algebra.expressions import Call, Cast, Expression, Literal, cast, mismatch
 from windrow.algebra.functions import registry as fn
 from windrow.algebra.functions.time_patterns import compiled, reader
-from windrow.algebra.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TINYINT, DataType, Kind, decimal
+from windrow.algebra.types import DATE, INT, STRING, TIMESTAMP, DataType, Kind
 from windrow.errors import QueryError, nearest
 from windrow.windows.zones import zone
 
@@ -76,206 +74,101 @@ def _trunc(name: str, args: tuple[Expression, ...]) -> Expression:
     return Call(name, (*fn.accept(name, args[:1], (fn.DAY,)), _unit(name, args[1], _DATE_UNITS)), DATE)
 
 
-def _timestamp_seconds(name: str, args: tuple[Expression, ...]) -> Expression:
-    (arg,) = fn.accept(name, args, (fn.NUMBER,))
-    return Call(name, (arg,), TIMESTAMP)
-
-
-_field = partial(fn.plain, result=INT, params=(fn.DAY,))
-_clock = partial(fn.plain, result=INT, params=(fn.INSTANT,))
-_moved = partial(fn.plain, result=DATE, params=(fn.DAY, fn.SHORT))
-_since = partial(fn.plain, result=BIGINT, params=(fn.INSTANT_ONLY,))
-_SAMPLE = "TIMESTAMP '2024-02-29 13:14:15.5'"
-
-FUNCTIONS = (
-    _field("year", description="the year", example="year(DATE '2024-02-29') -> 2024"),
-    _field(
-        "quarter", description="the quarter of the year, 1 to 4", example="quarter(DATE '2024-02-29') -> 1"
-    ),
-    _field("month", description="the month of the year", example="month(DATE '2024-02-29') -> 2"),
-    _field(
-        "day",
-        description="the day of the month",
-        example="day(DATE '2024-02-29') -> 29",
-        aliases=("dayofmonth",),
-    ),
-    _field("dayofweek", description="the weekday, 1 for Sunday", example="dayofweek(DATE '2024-02-29') -> 5"),
-    _field("weekday", description="the weekday, 0 for Monday", example="weekday(DATE '2024-02-29') -> 3"),
-    _field("dayofyear", description="the day of the year", example="dayofyear(DATE '2024-02-29') -> 60"),
-    _field(
-        "weekofyear", description="the ISO week of the year", example="weekofyear(DATE '2024-12-31') -> 1"
-    ),
-    _field(
-        "yearofweek",
-        description="the year its ISO week belongs to",
-        example="EXTRACT(YEAROFWEEK FROM DATE '2024-12-31') -> 2025",
-        sql="EXTRACT(YEAROFWEEK FROM {0})",
-    ),
-    _clock("hour", description="the hour of the day", example=f"hour({_SAMPLE}) -> 13"),
-    _clock("minute", description="the minute of the hour", example=f"minute({_SAMPLE}) -> 14"),
-    _clock("second", description="the whole second of the minute", example=f"second({_SAMPLE}) -> 15"),
-    fn.plain(
-        "exact_second",
-        decimal(8, 6),
-        (fn.INSTANT,),
-        "the second of the minute with its fraction",
-        f"EXTRACT(SECOND FROM {_SAMPLE}) -> 15.5",
-        sql="EXTRACT(SECOND FROM {0})",
-    ),
-    fn.Function(
-        "date_trunc",
-        (2, 3),
-        _date_trunc,
-        "the start of the unit (YEAR to MICROSECOND) it lies in, by the clocks of a zone",
-        f"date_trunc('HOUR', {_SAMPLE}) -> TIMESTAMP '2024-02-29 13:00:00'",
-        can_fail=True,
-    ),
-    fn.Function(
-        "date_format",
-        (2, 2),
-        _date_format,
-        "a time as text, by a pattern",
-        f"date_format({_SAMPLE}, 'yyyy-MM-dd HH:mm') -> '2024-02-29 13:14'",
-    ),
-    fn.Function(
-        "trunc",
-        (2, 2),
-        _trunc,
-        "the first day of the YEAR, QUARTER, MONTH or WEEK it lies in",
-        "trunc(DATE '2024-02-29', 'WEEK') -> DATE '2024-02-26'",
-    ),
-    fn.Function(
-        "to_date",
-        (1, 2),
-        _by_pattern(DATE, safe=False),
-        "text, by a pattern, or a timestamp as a DATE",
-        "to_date('29.2.2024', 'd.M.yyyy') -> DATE '2024-02-29'",
-        can_fail=True,
-    ),
-    fn.Function(
-        "to_timestamp",
-        (1, 2),
-        _by_pattern(TIMESTAMP, safe=False),
-        "text, by a pattern, or a date as a TIMESTAMP",
-        "to_timestamp('29/Feb/2024 13:14', 'dd/MMM/yyyy HH:mm') -> TIMESTAMP '2024-02-29 13:14:00'",
-        can_fail=True,
-        try_form="try_to_timestamp",
-    ),
-    fn.Function(
-        "try_to_timestamp",
-        (1, 2),
-        _by_pattern(TIMESTAMP, safe=True),
-        "text as a TIMESTAMP, NULL where it is none",
-        "try_to_timestamp('soon', 'dd.MM.yyyy') -> NULL",
-    ),
-    fn.Function(
-        "from_utc_timestamp",
-        (2, 2),
-        _in_zone,
-        "what clocks of a zone show at a time",
-        f"from_utc_timestamp({_SAMPLE}, 'Europe/Berlin') -> TIMESTAMP '2024-02-29 14:14:15.5'",
-        aliases=("at_timezone",),
-        can_fail=True,
-    ),
-    fn.Function(
-        "to_utc_timestamp",
-        (2, 2),
-        _in_zone,
-        "when clocks of a zone show a time",
-        f"to_utc_timestamp({_SAMPLE}, 'Europe/Berlin') -> TIMESTAMP '2024-02-29 12:14:15.5'",
-        can_fail=True,
-    ),
-    _moved(
-        "date_add",
-        description="days later",
-        example="date_add(DATE '2024-02-28', 2) -> DATE '2024-03-01'",
-        aliases=("dateadd",),
-    ),
-    _moved(
-        "date_sub", description="days earlier", example="date_sub(DATE '2024-03-01', 1) -> DATE '2024-02-29'"
-    ),
-    _moved(
-        "add_months",
-        description="months later, on the same day or the last of the month",
-        example="add_months(DATE '2024-01-31', 1) -> DATE '2024-02-29'",
-        can_fail=True,
-    ),
-    fn.plain(
-        "datediff",
-        INT,
-        (fn.DAY, fn.DAY),
-        "the days from the second to the first",
-        "datediff(DATE '2024-03-01', DATE '2024-02-28') -> 2",
-        aliases=("date_diff",),
-    ),
-    fn.plain(
-        "last_day",
-        DATE,
-        (fn.DAY,),
-        "the last day of its month",
-        "last_day(DATE '2024-02-01') -> DATE '2024-02-29'",
-    ),
-    fn.plain(
-        "make_date",
-        DATE,
-        (fn.SHORT, fn.SHORT, fn.SHORT),
-        "the DATE of a year, month and day",
-        "make_date(2024, 2, 29) -> DATE '2024-02-29'",
-        can_fail=True,
-    ),
-    fn.plain("unix_date", INT, (fn.DAY,), "days since 1970-01-01", "unix_date(DATE '1970-01-02') -> 1"),
-    fn.plain(
-        "date_from_unix_date",
-        DATE,
-        (fn.SHORT,),
-        "a day counted from 1970-01-01",
-        "date_from_unix_date(1) -> DATE '1970-01-02'",
-    ),
-    _since(
-        "unix_seconds",
-        description="whole seconds since 1970",
-        example="unix_seconds(TIMESTAMP '1970-01-01 00:01:00.5') -> 60",
-    ),
-    _since(
-        "unix_millis",
-        description="whole milliseconds since 1970",
-        example="unix_millis(TIMESTAMP '1970-01-01 00:00:01') -> 1000",
-    ),
-    _since(
-        "unix_micros",
-        description="microseconds since 1970",
-        example="unix_micros(TIMESTAMP '1970-01-01 00:00:01') -> 1000000",
-    ),
-    fn.Function(
-        "timestamp_seconds",
-        (1, 1),
-        _timestamp_seconds,
-        "the time so many seconds after 1970 began",
-        "timestamp_seconds(1.5) -> TIMESTAMP '1970-01-01 00:00:01.5'",
-        can_fail=True,
-    ),
-    fn.plain(
-        "timestamp_millis",
-        TIMESTAMP,
-        (fn.LONG,),
-        "the time so many milliseconds after 1970 began",
-        "timestamp_millis(1500) -> TIMESTAMP '1970-01-01 00:00:01.5'",
-        can_fail=True,
-    ),
-    fn.plain(
-        "timestamp_micros",
-        TIMESTAMP,
-        (fn.LONG,),
-        "the time so many microseconds after 1970 began",
-        "timestamp_micros(1500000) -> TIMESTAMP '1970-01-01 00:00:01.5'",
-    ),
-    fn.plain(
-        "from_unixtime",
-        STRING,
-        (fn.LONG,),
-        "seconds since 1970 as text",
-        "from_unixtime(60) -> '1970-01-01 00:01:00'",
-    ),
+FUNCTIONS = fn.family(
+    r"""
+year (date) INT
+    the year | year(DATE '2024-02-29') -> 2024
+quarter (date) INT
+    the quarter of the year, 1 to 4 | quarter(DATE '2024-02-29') -> 1
+month (date) INT
+    the month of the year | month(DATE '2024-02-29') -> 2
+day, dayofmonth (date) INT
+    the day of the month | day(DATE '2024-02-29') -> 29
+dayofweek (date) INT
+    the weekday, 1 for Sunday | dayofweek(DATE '2024-02-29') -> 5
+weekday (date) INT
+    the weekday, 0 for Monday | weekday(DATE '2024-02-29') -> 3
+dayofyear (date) INT
+    the day of the year | dayofyear(DATE '2024-02-29') -> 60
+weekofyear (date) INT
+    the ISO week of the year | weekofyear(DATE '2024-12-31') -> 1
+yearofweek (date) INT; sql EXTRACT(YEAROFWEEK FROM {0})
+    the year its ISO week belongs to | EXTRACT(YEAROFWEEK FROM DATE '2024-12-31') -> 2025
+hour (timestamp) INT
+    the hour of the day | hour(TIMESTAMP '2024-02-29 13:14:15.5') -> 13
+minute (timestamp) INT
+    the minute of the hour | minute(TIMESTAMP '2024-02-29 13:14:15.5') -> 14
+second (timestamp) INT
+    the whole second of the minute | second(TIMESTAMP '2024-02-29 13:14:15.5') -> 15
+exact_second (timestamp) DECIMAL(8,6); sql EXTRACT(SECOND FROM {0})
+    the second of the minute with its fraction | EXTRACT(SECOND FROM TIMESTAMP '2024-02-29 13:14:15.5') ->
+    15.5
+date_trunc (x, y, [z]); fails
+    the start of the unit (YEAR to MICROSECOND) it lies in, by the clocks of a zone | date_trunc('HOUR',
+    TIMESTAMP '2024-02-29 13:14:15.5') -> TIMESTAMP '2024-02-29 13:00:00'
+date_format (x, y)
+    a time as text, by a pattern | date_format(TIMESTAMP '2024-02-29 13:14:15.5', 'yyyy-MM-dd HH:mm') ->
+    '2024-02-29 13:14'
+trunc (x, y)
+    the first day of the YEAR, QUARTER, MONTH or WEEK it lies in | trunc(DATE '2024-02-29', 'WEEK') -> DATE
+    '2024-02-26'
+to_date (x, [y]); fails
+    text, by a pattern, or a timestamp as a DATE | to_date('29.2.2024', 'd.M.yyyy') -> DATE '2024-02-29'
+to_timestamp (x, [y]); fails; try try_to_timestamp
+    text, by a pattern, or a date as a TIMESTAMP | to_timestamp('29/Feb/2024 13:14', 'dd/MMM/yyyy HH:mm') ->
+    TIMESTAMP '2024-02-29 13:14:00'
+try_to_timestamp (x, [y])
+    text as a TIMESTAMP, NULL where it is none | try_to_timestamp('soon', 'dd.MM.yyyy') -> NULL
+from_utc_timestamp, at_timezone (x, y); fails
+    what clocks of a zone show at a time | from_utc_timestamp(TIMESTAMP '2024-02-29 13:14:15.5',
+    'Europe/Berlin') -> TIMESTAMP '2024-02-29 14:14:15.5'
+to_utc_timestamp (x, y); fails
+    when clocks of a zone show a time | to_utc_timestamp(TIMESTAMP '2024-02-29 13:14:15.5', 'Europe/Berlin')
+    -> TIMESTAMP '2024-02-29 12:14:15.5'
+date_add, dateadd (date, int) DATE
+    days later | date_add(DATE '2024-02-28', 2) -> DATE '2024-03-01'
+date_sub (date, int) DATE
+    days earlier | date_sub(DATE '2024-03-01', 1) -> DATE '2024-02-29'
+add_months (date, int) DATE; fails
+    months later, on the same day or the last of the month | add_months(DATE '2024-01-31', 1) -> DATE
+    '2024-02-29'
+datediff, date_diff (date, date) INT
+    the days from the second to the first | datediff(DATE '2024-03-01', DATE '2024-02-28') -> 2
+last_day (date) DATE
+    the last day of its month | last_day(DATE '2024-02-01') -> DATE '2024-02-29'
+make_date (int, int, int) DATE; fails
+    the DATE of a year, month and day | make_date(2024, 2, 29) -> DATE '2024-02-29'
+unix_date (date) INT
+    days since 1970-01-01 | unix_date(DATE '1970-01-02') -> 1
+date_from_unix_date (int) DATE
+    a day counted from 1970-01-01 | date_from_unix_date(1) -> DATE '1970-01-02'
+unix_seconds (instant) BIGINT
+    whole seconds since 1970 | unix_seconds(TIMESTAMP '1970-01-01 00:01:00.5') -> 60
+unix_millis (instant) BIGINT
+    whole milliseconds since 1970 | unix_millis(TIMESTAMP '1970-01-01 00:00:01') -> 1000
+unix_micros (instant) BIGINT
+    microseconds since 1970 | unix_micros(TIMESTAMP '1970-01-01 00:00:01') -> 1000000
+timestamp_seconds (number) TIMESTAMP; fails
+    the time so many seconds after 1970 began | timestamp_seconds(1.5) -> TIMESTAMP '1970-01-01 00:00:01.5'
+timestamp_millis (bigint) TIMESTAMP; fails
+    the time so many milliseconds after 1970 began | timestamp_millis(1500) -> TIMESTAMP '1970-01-01
+    00:00:01.5'
+timestamp_micros (bigint) TIMESTAMP
+    the time so many microseconds after 1970 began | timestamp_micros(1500000) -> TIMESTAMP '1970-01-01
+    00:00:01.5'
+from_unixtime (bigint) STRING
+    seconds since 1970 as text | from_unixtime(60) -> '1970-01-01 00:01:00'
+""",
+    {
+        "date_trunc": _date_trunc,
+        "date_format": _date_format,
+        "trunc": _trunc,
+        "to_date": _by_pattern(DATE, safe=False),
+        "to_timestamp": _by_pattern(TIMESTAMP, safe=False),
+        "try_to_timestamp": _by_pattern(TIMESTAMP, safe=True),
+        "from_utc_timestamp": _in_zone,
+        "to_utc_timestamp": _in_zone,
+    },
 )
 
 
@@ -326,44 +219,20 @@ def _extract(name: str, args: tuple[Expression, ...]) -> Expression:
     return Call("+", (found, Literal(1, INT)), INT) if function == "weekday" else found
 
 
-_part = partial(fn.plain, params=(fn.SPAN,))
-_INSTANT = "INTERVAL '1 02:03:04.5' DAY TO SECOND"
-
-EXTRACTION = (
-    fn.Function(
-        "extract",
-        (2, 2),
-        _extract,
-        "a field of a time or an interval",
-        "EXTRACT(WEEK FROM DATE '2024-02-29') -> 9",
-        aliases=("date_part", "datepart"),
-    ),
-    _part(
-        "interval_day",
-        result=INT,
-        description="the days of an interval",
-        example=f"EXTRACT(DAY FROM {_INSTANT}) -> 1",
-        sql="EXTRACT(DAY FROM {0})",
-    ),
-    _part(
-        "interval_hour",
-        result=TINYINT,
-        description="the hours of an interval beyond its days",
-        example=f"EXTRACT(HOUR FROM {_INSTANT}) -> 2",
-        sql="EXTRACT(HOUR FROM {0})",
-    ),
-    _part(
-        "interval_minute",
-        result=TINYINT,
-        description="the minutes of an interval beyond its hours",
-        example=f"EXTRACT(MINUTE FROM {_INSTANT}) -> 3",
-        sql="EXTRACT(MINUTE FROM {0})",
-    ),
-    _part(
-        "interval_second",
-        result=decimal(8, 6),
-        description="the seconds of an interval beyond its minutes",
-        example=f"EXTRACT(SECOND FROM {_INSTANT}) -> 4.5",
-        sql="EXTRACT(SECOND FROM {0})",
-    ),
+EXTRACTION = fn.family(
+    r"""
+extract, date_part, datepart (x, y)
+    a field of a time or an interval | EXTRACT(WEEK FROM DATE '2024-02-29') -> 9
+interval_day (interval) INT; sql EXTRACT(DAY FROM {0})
+    the days of an interval | EXTRACT(DAY FROM INTERVAL '1 02:03:04.5' DAY TO SECOND) -> 1
+interval_hour (interval) TINYINT; sql EXTRACT(HOUR FROM {0})
+    the hours of an interval beyond its days | EXTRACT(HOUR FROM INTERVAL '1 02:03:04.5' DAY TO SECOND) -> 2
+interval_minute (interval) TINYINT; sql EXTRACT(MINUTE FROM {0})
+    the minutes of an interval beyond its hours | EXTRACT(MINUTE FROM INTERVAL '1 02:03:04.5' DAY TO SECOND)
+    -> 3
+interval_second (interval) DECIMAL(8,6); sql EXTRACT(SECOND FROM {0})
+    the seconds of an interval beyond its minutes | EXTRACT(SECOND FROM INTERVAL '1 02:03:04.5' DAY TO SECOND)
+    -> 4.5
+""",
+    {"extract": _extract},
 )
