@@ -28,7 +28,7 @@ def errors_markdown() -> str:
     found: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
     for file in sorted(PACKAGE.rglob("*.py")):
         text = file.read_text(encoding="utf-8")
-        if "Error(" in text or "code=" in text:
+        if "Error(" in text or "code=" in text or "refuse(" in text:
             for code, *about in _raised(ast.parse(text)):
                 found[code].append((about[0], about[1], about[2]))
     rows = ["| code | error | for example | way out |", "|---|---|---|---|"]
@@ -46,6 +46,10 @@ def _raised(tree: ast.Module) -> Iterator[tuple[str, str, str, str]]:
             continue
         given = {word.arg: word.value for word in node.keywords}
         name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in ("refuse", "mistake") and len(node.args) >= 3:  # of the language: a place comes first
+            _, *told = node.args
+            name, node.args = "QueryError", told
+            given |= dict(zip(("code", "hint"), told[1:], strict=False))
         code = given.get("code")
         if isinstance(code, ast.Constant) and isinstance(code.value, str):
             yield code.value, name, _text(node.args[0]), _text(given.get("hint"))

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from windrow.errors import QueryError, Span
+from windrow.errors import Span
 from windrow.language.lift_literals import Cursor
 from windrow.language.sql import read_expression
 from windrow.language.syntax import ColumnDef, Node, ProgressSyntax
-from windrow.language.tokens import TokenKind, Tokens
+from windrow.language.tokens import TokenKind, Tokens, refuse
 from windrow.windows.domain import Quantity
 
 
@@ -58,16 +58,16 @@ def declared_columns(cursor: Cursor) -> Declared:
     inside = cursor.parenthesis()
     if not len(inside):
         span = cursor.span_since(begin)
-        raise QueryError("there are no columns", code="syntax", span=span, hint="write name TYPE, …")
+        refuse(span, "there are no columns", "syntax", "write name TYPE, …")
     others: list[Key | Watermark] = []
     columns = read_columns(inside, others)
     keys = [part for part in others if isinstance(part, Key)]
     marks = [part for part in others if isinstance(part, Watermark)]
     if len(keys) > 1:
-        raise QueryError("KEY is there twice", code="syntax", span=keys[1].span, hint="write KEY (a, b)")
+        refuse(keys[1], "KEY is there twice", "syntax", "write KEY (a, b)")
     if len(marks) > 1:
         hint = "a stream has one WATTR; leave one out"
-        raise QueryError("WATERMARK is there twice", code="syntax", span=marks[1].span, hint=hint)
+        refuse(marks[1], "WATERMARK is there twice", "syntax", hint)
     return Declared(columns, keys[0] if keys else None, marks[0] if marks else None)
 
 
@@ -145,11 +145,11 @@ def _column(cursor: Cursor) -> ColumnDef:
     zone = cursor.string("a zone, as in ZONE 'Europe/Berlin',") if cursor.take("ZONE") else None
     if cursor.word not in ("", ","):
         text = cursor.tokens.text[span.start : span.end]
-        raise QueryError(
+        refuse(
+            cursor.here,
             f"unexpected `{cursor.word}` after the type of `{name}`",
-            code="syntax",
-            span=cursor.here.span,
-            hint=_instead(cursor.word, f"{name} {text}"),
+            "syntax",
+            _instead(cursor.word, f"{name} {text}"),
         )
     text = cursor.tokens.text[span.start : span.end]
     return ColumnDef(cursor.span_since(begin), name, text, form, zone=zone)
@@ -231,13 +231,13 @@ def read_stream_options(cursor: Cursor) -> StreamOptions:
             fields["also"] = found.pop("also", ()) + fields["also"]
         twice = next((field for field in fields if field in found), None)
         if twice is not None:
-            raise QueryError(
+            refuse(
+                cursor.span_since(start),
                 "the stream says how it makes progress twice"
                 if twice == "progress"
                 else f"{word} is there twice",
-                code="syntax",
-                span=cursor.span_since(start),
-                hint="leave one out",
+                "syntax",
+                "leave one out",
             )
         found |= fields
     span = cursor.span_since(begin) if begin < len(cursor.tokens) else cursor.tokens.span
@@ -249,11 +249,11 @@ def with_watermark(options: StreamOptions, mark: Watermark | None) -> StreamOpti
     if mark is None:
         return options
     if options.progress is not None or options.wattr not in (None, mark.column):
-        raise QueryError(
+        refuse(
+            mark,
             "the stream says how it makes progress twice",
-            code="syntax",
-            span=mark.span,
-            hint="leave WATERMARK out, or WATTR and its policy",
+            "syntax",
+            "leave WATERMARK out, or WATTR and its policy",
         )
     kind = "ORDERED" if mark.delay is None else "SLACK"
     progress = ProgressSyntax(mark.span, kind, amount=mark.delay)
@@ -267,11 +267,11 @@ def _wattr(cursor: Cursor) -> dict[str, Any]:
         begin = cursor.index
         amount = cursor.quantity("a number, as in RESOLUTION 0.001,", _AFTER_EXPRESSION)
         if amount.unit is not None:
-            raise QueryError(
+            refuse(
+                cursor.span_since(begin),
                 f"RESOLUTION is a number, and {amount} is not",
-                code="bad-resolution",
-                span=cursor.span_since(begin),
-                hint=f"write RESOLUTION {amount.value}",
+                "bad-resolution",
+                f"write RESOLUTION {amount.value}",
             )
         found["resolution"] = Decimal(amount.value)
     return found
@@ -284,11 +284,11 @@ def _also(cursor: Cursor) -> dict[str, Any]:
     begin = cursor.index - 1
     progress = _READERS[word](cursor)["progress"]
     if progress.per is not None:
-        raise QueryError(
+        refuse(
+            cursor.span_since(begin),
             "the sources of a stream are told apart by its WATTR only",
-            code="syntax",
-            span=cursor.span_since(begin),
-            hint=f"write ALSO {name} SLACK n ROWS, or declare another stream with WATTR {name}",
+            "syntax",
+            f"write ALSO {name} SLACK n ROWS, or declare another stream with WATTR {name}",
         )
     return {"also": ((name, progress),)}
 
@@ -304,11 +304,11 @@ def _ordered(cursor: Cursor) -> dict[str, Any]:
     per = _per(cursor)
     idle = None
     if cursor.word == "IDLE" and per is None:
-        raise QueryError(
+        refuse(
+            cursor.here,
             "IDLE is about the sources of ORDERED PER",
-            code="syntax",
-            span=cursor.here.span,
-            hint="write ORDERED PER source IDLE 30 SECONDS",
+            "syntax",
+            "write ORDERED PER source IDLE 30 SECONDS",
         )
     if cursor.take("IDLE"):
         idle = cursor.quantity("a time, as in IDLE 30 SECONDS,", _AFTER_EXPRESSION)

@@ -44,12 +44,12 @@ from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.plan import Emit
 from windrow.errors import QueryError, Span, nearest
 from windrow.language import columns, lift_literals, sql, syntax
-from windrow.language.binder import bound_statements, declarations, queries, scope
+from windrow.language.binder import bound_statements, declarations, queries
 from windrow.language.binder.once import Once, bind_once
 from windrow.language.catalog import Catalog, Entry, StandingQuery, kind_of
 from windrow.language.shape import check_nesting, has_room, roomy, too_deep
 from windrow.language.statements import AlterArchive, CreateArchive, read_script
-from windrow.language.tokens import Tokens, scan
+from windrow.language.tokens import Tokens, at, refuse, scan
 from windrow.windows.domain import Quantity
 from windrow.windows.spec import COUNTED
 
@@ -146,11 +146,11 @@ def _only_statement(tokens: Tokens) -> Tokens:
     end = ends[0] if ends else len(tokens)
     rest = next((token for token in tokens.items[end:] if token.word != ";"), None)
     if rest is not None:
-        raise QueryError(
+        refuse(
+            rest,
             "there is more than one statement",
-            code="syntax",
-            span=rest.span,
-            hint="one query is expected here; scripts may hold many statements",
+            "syntax",
+            "one query is expected here; scripts may hold many statements",
         )
     return tokens.cut(0, end)
 
@@ -175,7 +175,7 @@ _SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY", "ARCHIVES"
 
 def bind_statement(statement: syntax.Statement, catalog: Catalog) -> bound_statements.BoundStatement:
     """What a statement means; declarations change the catalog."""
-    with scope.at(statement):
+    with at(statement):
         if getattr(statement, "if_missing", False) and (there := _there(statement, catalog)):
             return there
         match statement:

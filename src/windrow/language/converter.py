@@ -25,7 +25,7 @@ from sqlglot import exp
 from windrow.algebra.functions.sql_text import LONG_CHAIN
 from windrow.errors import QueryError, Span
 from windrow.language import lift, literals, reductions, shape, syntax
-from windrow.language.tokens import Token, Tokens
+from windrow.language.tokens import Token, Tokens, mistake, refuse
 
 
 @dataclass
@@ -40,11 +40,11 @@ class Using:
         left = self.owners.get(column.lower())
         if left is None:
             if len(sources) != 2:
-                raise QueryError(
+                refuse(
+                    span,
                     f"USING does not say whose `{column}` it is",
-                    code="bad-using",
-                    span=span,
-                    hint=f"write ON a.{column} = {right}.{column}",
+                    "bad-using",
+                    f"write ON a.{column} = {right}.{column}",
                 )
             left = self.owners[column.lower()] = _called(sources[0], span)
         return syntax.Apply(
@@ -60,23 +60,18 @@ class Using:
         """`*` would give the merged columns twice."""
         for item in items:
             if self.owners and isinstance(item.expression, syntax.Star) and item.expression.qualifier is None:
-                raise QueryError(
+                refuse(
+                    item,
                     "`*` after USING would give the joined columns twice",
-                    code="bad-using",
-                    span=item.span,
-                    hint="name the columns, or write ON",
+                    "bad-using",
+                    "name the columns, or write ON",
                 )
 
 
 def _called(source: syntax.FromEntry, span: Span) -> str:
     name = source.alias or source.name
     if name is None:
-        raise QueryError(
-            "USING needs names on both sides",
-            code="bad-using",
-            span=span,
-            hint="give the nested query an alias",
-        )
+        refuse(span, "USING needs names on both sides", "bad-using", "give the nested query an alias")
     return name
 
 
@@ -99,11 +94,11 @@ class Ctes:
             return None
         self.copies += self.sizes[name.lower()]
         if self.copies > MAX_COPIES:
-            raise QueryError(
+            refuse(
+                span,
                 f"WITH makes more than {MAX_COPIES} copies of queries here",
-                code="too-deep",
-                span=span,
-                hint="register the shared part with CREATE QUERY",
+                "too-deep",
+                "register the shared part with CREATE QUERY",
             )
         return query
 
@@ -218,7 +213,7 @@ class Converter(ABC):
                 raise self.refusal(at, message or _UNKNOWN[0], hint)
 
     def refusal(self, node: exp.Expr, message: str, hint: str | None = None) -> QueryError:
-        return QueryError(message, code="not-supported", span=self.place(node), hint=hint)
+        return mistake(self.place(node), message, "not-supported", hint)
 
     def place(self, node: exp.Expr) -> Span:
         """Where a node of sqlglot is: the hull of those below it that know; at worst the whole statement."""
@@ -238,11 +233,11 @@ class Converter(ABC):
         """The token of an identifier that must be a name: an alias, a stream, a column of USING."""
         token = self.token_of(node)
         if not token.is_name or token.start in self.lifted.atoms or token.start in self.lifted.wstreams:
-            raise QueryError(
+            refuse(
+                token,
                 f"`{token.text}` cannot be a name",
-                code="syntax",
-                span=token.span,
-                hint="an operator or a comma may be missing before it; a quoted name stands in backticks",
+                "syntax",
+                "an operator or a comma may be missing before it; a quoted name stands in backticks",
             )
         return token
 

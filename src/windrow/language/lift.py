@@ -34,7 +34,7 @@ from windrow.errors import QueryError, Span
 from windrow.language import lift_literals, shape, window_functions
 from windrow.language.lift_literals import Cursor
 from windrow.language.syntax import EmitClause, FrameSyntax, Node, Unnesting, WindowSyntax, words
-from windrow.language.tokens import Token, TokenKind, Tokens
+from windrow.language.tokens import Token, TokenKind, Tokens, mistake, refuse
 from windrow.language.vocabulary import begins_operand, ends_operand, is_any_of_query, is_keyword
 from windrow.language.windows import ReadExpression, parse_window
 from windrow.windows.domain import Quantity
@@ -68,11 +68,11 @@ def _stream_word(tokens: Tokens, index: int) -> tuple[str, int]:
     if tokens.words(index + 1, 2) == ("-", "RESTORE") and word.endswith("STREAM"):
         word, index = word + "_RESTORE", index + 2
     if word == "WSTREAM_RESTORE":
-        raise QueryError(
+        refuse(
+            tokens[first].span.to(tokens[index].span),
             "WSTREAM_RESTORE does not exist: more results may come at once than its window holds",
-            code="stream-word",
-            span=tokens[first].span.to(tokens[index].span),
-            hint="use WSTREAM, or RSTREAM_RESTORE",
+            "stream-word",
+            "use WSTREAM, or RSTREAM_RESTORE",
         )
     return (word if word in _WORDS or word == "WSTREAM" else ""), index + 1
 
@@ -81,11 +81,11 @@ def refuse_before_select(tokens: Tokens) -> None:
     """CQL has the stream word around the query; here it is around the select list."""
     name, behind = _stream_word(tokens, 0)
     if name and tokens.word(behind) in ("(", "SELECT"):
-        raise QueryError(
+        refuse(
+            tokens[0],
             f"{name} stands around the select list, not around the query",
-            code="stream-word",
-            span=tokens[0].span,
-            hint=f"write SELECT {name}(…) FROM …",
+            "stream-word",
+            f"write SELECT {name}(…) FROM …",
         )
 
 
@@ -110,30 +110,30 @@ def _around_list(lifted: Lifted, select: int, first: int) -> None:
 def _refuse_without_parentheses(tokens: Tokens, name: str, first: int, after: int) -> None:
     star = tokens.word(after) == "*" and not begins_operand(tokens, after + 1)
     if star or (begins_operand(tokens, after) and not ends_operand(tokens, first - 1)):
-        raise QueryError(
+        refuse(
+            tokens[first],
             f"{name} needs parentheses around the select list",
-            code="stream-word",
-            span=tokens[first].span,
-            hint=f"write SELECT {name}(…) FROM …",
+            "stream-word",
+            f"write SELECT {name}(…) FROM …",
         )
 
 
 def _refuse_clauses_inside(tokens: Tokens, name: str, open_at: int, close: int) -> None:
     if close == open_at + 1:
-        raise QueryError(
+        refuse(
+            tokens[open_at].span.to(tokens[close].span),
             f"{name} encloses nothing",
-            code="stream-word",
-            span=tokens[open_at].span.to(tokens[close].span),
-            hint=f"write {name}(*) for all columns",
+            "stream-word",
+            f"write {name}(*) for all columns",
         )
     index = open_at + 1
     while index < close:
         if tokens.word(index) in ("ORDER", "LIMIT"):
-            raise QueryError(
+            refuse(
+                tokens[index],
                 f"{tokens.word(index)} does not stand inside {name}(…)",
-                code="stream-word",
-                span=tokens[index].span,
-                hint="write it at the end of the query",
+                "stream-word",
+                "write it at the end of the query",
             )
         index = tokens.partner[index] + 1 if tokens.word(index) == "(" else index + 1
 
@@ -142,11 +142,11 @@ def _wstream(lifted: Lifted, index: int, open_at: int) -> None:
     tokens = lifted.tokens
     close = tokens.partner[open_at]
     if tokens[close].start not in lifted.windows:
-        raise QueryError(
+        refuse(
+            tokens[index].span.to(tokens[close].span),
             "WSTREAM needs a window behind it",
-            code="stream-word",
-            span=tokens[index].span.to(tokens[close].span),
-            hint="write WSTREAM(…)[ROWS 10] or WSTREAM(…)[RANGE 1 MINUTE]",
+            "stream-word",
+            "write WSTREAM(…)[ROWS 10] or WSTREAM(…)[RANGE 1 MINUTE]",
         )
     _refuse_clauses_inside(tokens, "WSTREAM", open_at, close)
     lifted.cover(index, close)
@@ -154,11 +154,11 @@ def _wstream(lifted: Lifted, index: int, open_at: int) -> None:
 
 
 def _not_whole_list(name: str, span: Span) -> QueryError:
-    return QueryError(
+    return mistake(
+        span,
         f"{name} encloses the whole select list",
-        code="stream-word",
-        span=span,
-        hint=f"write SELECT {name}(a, b AS c) FROM …",
+        "stream-word",
+        f"write SELECT {name}(a, b AS c) FROM …",
     )
 
 
@@ -260,16 +260,16 @@ def _check_side(cursor: Cursor) -> None:
     word = cursor.tokens.word(after)
     meant = [] if word in _SIDES else get_close_matches(word, _SIDES, n=1, cutoff=0.8)
     if meant:
-        raise QueryError(
+        refuse(
+            cursor.tokens[after],
             f"unexpected `{cursor.tokens[after].text}`",
-            code="syntax",
-            span=cursor.tokens[after].span,
-            hint=f"did you mean `{meant[0]}`?",
+            "syntax",
+            f"did you mean `{meant[0]}`?",
         )
 
 
 def _refuse(tokens: Tokens, index: int, message: str, hint: str) -> NoReturn:
-    raise QueryError(message, code="not-supported", span=tokens[index].span, hint=hint)
+    refuse(tokens[index], message, "not-supported", hint)
 
 
 @dataclass
@@ -422,18 +422,18 @@ def _is_unary_plus(tokens: Tokens, index: int) -> bool:
 
 def _refuse_misplaced(kept: list[Token], windows: dict[int, WindowSyntax], bracket: Tokens) -> None:
     if kept and kept[-1].start in windows:
-        raise QueryError(
+        refuse(
+            bracket,
             "two windows on one stream",
-            code="window-place",
-            span=bracket.span,
-            hint="put the stream into FROM twice, or a window on a nested query",
+            "window-place",
+            "put the stream into FROM twice, or a window on a nested query",
         )
     if not kept or not (kept[-1].is_name or kept[-1].word == ")"):
-        raise QueryError(
+        refuse(
+            bracket,
             "this window follows nothing that it could be on",
-            code="window-place",
-            span=bracket.span,
-            hint="a window stands directly after a stream or a nested query in FROM",
+            "window-place",
+            "a window stands directly after a stream or a nested query in FROM",
         )
 
 
@@ -521,11 +521,11 @@ def _lateral(cursor: Cursor, begin: int, expression: ReadExpression) -> Unnestin
     outer = cursor.take("OUTER")
     function, place = cursor.word.removesuffix("_OUTER"), cursor.here.span if not cursor.done else None
     if function not in UNNESTING:
-        raise QueryError(
+        refuse(
+            place or cursor.tokens[begin].span,
             "LATERAL VIEW takes explode(…) or posexplode(…)",
-            code="not-supported",
-            span=place or cursor.tokens[begin].span,
-            hint="write LATERAL VIEW explode(x) t AS a",
+            "not-supported",
+            "write LATERAL VIEW explode(x) t AS a",
         )
     outer = outer or cursor.word.endswith("_OUTER")
     cursor.index += 1

@@ -14,8 +14,8 @@ from windrow.credentials import refuse_literals
 from windrow.errors import QueryError, Span, nearest
 from windrow.language.literals import CALENDAR, interval, plain_number
 from windrow.language.shape import MAX_DEPTH, too_deep, unexpected
-from windrow.language.syntax import Constant, placed
-from windrow.language.tokens import Token, TokenKind, Tokens
+from windrow.language.syntax import Constant
+from windrow.language.tokens import Token, TokenKind, Tokens, at, refuse
 from windrow.language.vocabulary import begins_operand, is_keyword
 from windrow.windows.domain import Quantity, unit_name
 
@@ -59,9 +59,7 @@ def _bytes(lifted: Lifted, index: int) -> None:
         return
     span, digits = lifted.cover(index, index + 1), tokens[index + 1].value
     if not set(digits) <= _HEXADECIMAL:
-        raise QueryError(
-            "these are no bytes", code="bad-binary", span=span, hint="write hexadecimal digits, as in X'1F'"
-        )
+        refuse(span, "these are no bytes", "bad-binary", "write hexadecimal digits, as in X'1F'")
     value = bytes.fromhex("0" * (len(digits) % 2) + digits)
     lifted.atoms[span.start] = Constant(span, value, "BINARY")
 
@@ -139,11 +137,11 @@ def _cast(lifted: Lifted, index: int) -> None:
     close = tokens.partner[index + 1]
     (as_at,) = _at_depth_one(tokens, index + 1, {"AS"})[-1:] or (None,)
     if as_at is None or as_at + 1 == close or not tokens[as_at + 1].is_name:
-        raise QueryError(
+        refuse(
+            tokens[index].span.to(tokens[close].span),
             f"{tokens.word(index)} does not say which type",
-            code="bad-cast",
-            span=tokens[index].span.to(tokens[close].span),
-            hint=f"write {tokens.word(index)}(x AS BIGINT)",
+            "bad-cast",
+            f"write {tokens.word(index)}(x AS BIGINT)",
         )
     lifted.swapped[as_at] = ","
     lifted.types[tokens[index].start] = lifted.cover(as_at + 1, close - 1)
@@ -153,12 +151,7 @@ def _postfix_cast(lifted: Lifted, index: int) -> None:
     tokens = lifted.tokens
     typed = tokens.is_kind(index + 1, TokenKind.WORD) and not is_keyword(tokens, index + 1)
     if not typed or len(tokens[index + 1].text) < 3:
-        raise QueryError(
-            "a type follows `::`",
-            code="bad-cast",
-            span=tokens[index].span,
-            hint="write x::BIGINT or CAST(x AS BIGINT)",
-        )
+        refuse(tokens[index], "a type follows `::`", "bad-cast", "write x::BIGINT or CAST(x AS BIGINT)")
     last = tokens.partner[index + 2] if tokens.word(index + 2) == "(" else index + 1
     if tokens.word(last + 1) == "(":
         raise unexpected(tokens, tokens[last + 1].start)
@@ -368,7 +361,7 @@ class Cursor:
         if not unit and self.word not in then and self.tokens.is_kind(self.index, TokenKind.WORD):
             unit = self.tokens[self.index].text
             self.index += 1
-        with placed(self.tokens[self.index - 1].span):
+        with at(self.tokens[self.index - 1].span):
             return Quantity(value, unit or None)
 
     def parenthesis(self) -> Tokens:
@@ -398,7 +391,7 @@ class Cursor:
         """Nothing may be left."""
         if not self.done:
             message = f"unexpected `{self.here.text}`"
-            raise QueryError(message, code="syntax", span=self.here.span, hint="remove it")
+            refuse(self.here, message, "syntax", "remove it")
 
     def fail(self, wanted: str, words: Collection[str] = (), hint: str | None = None) -> NoReturn:
         """Something else should be here; `words` are those it may have been meant to be."""
@@ -406,7 +399,7 @@ class Cursor:
         message = f"{after}{wanted} should follow"
         if self.done:
             span = self.tokens[self.index - 1].span if self.index else self.tokens.span
-            raise QueryError(message, code="syntax", span=span, hint=hint or "complete it")
+            refuse(span, message, "syntax", hint or "complete it")
         close = nearest(self.here.text, words) if words else None
         hint = close if close and close.startswith("did") else hint
-        raise QueryError(f"{message}, not `{self.here.text}`", code="syntax", span=self.here.span, hint=hint)
+        refuse(self.here, f"{message}, not `{self.here.text}`", "syntax", hint)

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from windrow.errors import QueryError, Span
-from windrow.language.syntax import CastTo, Constant, Node, placed, words
-from windrow.language.tokens import Token
+from windrow.language.syntax import CastTo, Constant, Node, words
+from windrow.language.tokens import Token, at, mistake, refuse
 from windrow.windows.domain import MICROSECONDS, unit_name
 
 DAY = MICROSECONDS["DAYS"]
@@ -45,11 +45,11 @@ def instant(text: str, span: Span, day: int = 0) -> int:
             return _date_and_time(written)
     except (ValueError, OverflowError):
         pass
-    raise QueryError(
+    raise mistake(
+        span,
         f"'{_short(written)}' is not a point in time",
-        code="bad-time",
-        span=span,
-        hint="write '2024-01-31', '2024-01-31 07:00:00' or '07:00:00'",
+        "bad-time",
+        "write '2024-01-31', '2024-01-31 07:00:00' or '07:00:00'",
     )
 
 
@@ -80,11 +80,11 @@ def _sum_of_parts(text: str, span: Span) -> int:
     while match := _SPAN_PART.match(text, place):
         sign, number, unit = match.groups()
         if unit.upper() in CALENDAR:
-            raise QueryError(
+            refuse(
+                span,
                 f"an interval in {unit.upper()} has no fixed length",
-                code="bad-interval",
-                span=span,
-                hint="write it in DAYS or WEEKS",
+                "bad-interval",
+                "write it in DAYS or WEEKS",
             )
         total += _ticks(Decimal(number), unit, span) * (-1 if sign == "-" else 1)
         place = match.end()
@@ -108,7 +108,7 @@ def _ticks(number: Decimal, unit: str, span: Span) -> int:
 
 def _day_to_second(text: str, units: tuple[str, ...], span: Span) -> int:
     match = _DAY_TO_SECOND.fullmatch(text.strip())
-    with placed(span):
+    with at(span):
         names = tuple(unit_name(unit) for unit in units)
     if match is None or names not in _COMPOUND:
         raise _bad_interval(f"{text} {units[0]} TO {units[1]}", span)
@@ -142,11 +142,11 @@ def _date_and_time(text: str) -> int:
 
 
 def _bad_interval(text: str, span: Span) -> QueryError:
-    return QueryError(
+    return mistake(
+        span,
         f"`{_short(text)}` is not an interval",
-        code="bad-interval",
-        span=span,
-        hint="write INTERVAL '5' SECOND, INTERVAL 5 SECONDS or INTERVAL '1 02:03:04' DAY TO SECOND",
+        "bad-interval",
+        "write INTERVAL '5' SECOND, INTERVAL 5 SECONDS or INTERVAL '1 02:03:04' DAY TO SECOND",
     )
 
 
@@ -168,11 +168,11 @@ def number(token: Token) -> Node:
     'BIGINT'
     """
     if len(token.text) > _LONGEST:
-        raise QueryError(
+        refuse(
+            token,
             f"a number of more than {_LONGEST} digits",
-            code="bad-number",
-            span=token.span,
-            hint="write it with an exponent, as in 1e120",
+            "bad-number",
+            "write it with an exponent, as in 1e120",
         )
     match = _SUFFIXED.fullmatch(token.text)
     assert match is not None
@@ -191,11 +191,11 @@ def plain_number(text: str, span: Span) -> tuple[int | Decimal, str]:
     digits = text.rstrip("sSdDlLyYfFbB")
     suffix = text[len(digits) :]
     if suffix.upper() not in ("", "S", "D") or "e" in digits.lower() or len(digits) > _LONGEST_QUANTITY:
-        raise QueryError(
+        refuse(
+            span,
             f"`{text[:_LONGEST_QUANTITY]}` is no plain number",
-            code="bad-number",
-            span=span,
-            hint="write the number without an exponent, and behind it the unit",
+            "bad-number",
+            "write the number without an exponent, and behind it the unit",
         )
     return (int(digits) if digits.isdigit() else Decimal(digits)), suffix
 
@@ -204,11 +204,11 @@ def _decimal(token: Token, text: str) -> str:
     whole, _, fraction = text.partition(".")
     digits = len(whole.lstrip("0")) + len(fraction)
     if "e" in text.lower() or digits > 38:
-        raise QueryError(
+        refuse(
+            token,
             f"`{token.text}` is no exact decimal",
-            code="bad-number",
-            span=token.span,
-            hint="write at most 38 digits, without an exponent",
+            "bad-number",
+            "write at most 38 digits, without an exponent",
         )
     return f"DECIMAL({max(digits, 1)},{len(fraction)})"
 

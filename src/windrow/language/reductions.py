@@ -19,10 +19,11 @@ from itertools import product
 
 from windrow.algebra import aggregates
 from windrow.algebra.plan import StreamWord
-from windrow.errors import QueryError, Span
+from windrow.errors import Span
 from windrow.language import syntax
-from windrow.language.binder.scope import rebuilt, walk
 from windrow.language.shape import MAX_DEPTH, too_deep
+from windrow.language.syntax import rebuilt, walk
+from windrow.language.tokens import mistake, refuse
 from windrow.windows.domain import MICROSECONDS
 
 Keys = tuple[tuple[syntax.Node, bool], ...]
@@ -45,11 +46,11 @@ def joined(function: str, parts: Iterable[syntax.Node]) -> syntax.Node:
 def equal_rows(span: Span, left: tuple[syntax.Node, ...], right: tuple[syntax.Node, ...]) -> syntax.Node:
     """`(a, b) = (1, 2)`."""
     if len(left) != len(right):
-        raise QueryError(
+        refuse(
+            span,
             f"{len(left)} values are compared with {len(right)}",
-            code="set-columns",
-            span=span,
-            hint="write as many values on both sides",
+            "set-columns",
+            "write as many values on both sides",
         )
     pairs = zip(left, right, strict=True)
     return replace(
@@ -79,18 +80,18 @@ def with_names(query: syntax.QueryExpression, names: tuple[syntax.Name, ...]) ->
         return replace(query, left=with_names(query.left, names))
     assert isinstance(query, syntax.Select)
     if any(isinstance(item.expression, syntax.Star) for item in query.items):
-        raise QueryError(
+        refuse(
+            syntax.hull(name.span for name in names),
             "these names are for columns that the query does not list",
-            code="not-supported",
-            span=syntax.hull(name.span for name in names),
-            hint=f"list the columns: SELECT … AS {names[0].parts[0]}",
+            "not-supported",
+            f"list the columns: SELECT … AS {names[0].parts[0]}",
         )
     if len(names) != len(query.items):
-        raise QueryError(
+        refuse(
+            syntax.hull(name.span for name in names),
             f"{len(names)} names for {len(query.items)} columns",
-            code="set-columns",
-            span=syntax.hull(name.span for name in names),
-            hint="give each column a name",
+            "set-columns",
+            "give each column a name",
         )
     named = zip(query.items, names, strict=True)
     return replace(query, items=tuple(replace(item, alias=name.parts[0]) for item, name in named))
@@ -130,11 +131,11 @@ def first_of_each(select: syntax.Select, keys: tuple[syntax.Node, ...]) -> synta
     own = [syntax.meaning(key) for key in keys]
     rest = tuple(key for key in select.order_by if syntax.meaning(key[0]) not in own)
     if not rest or select.limit is not None or select.qualify is not None:
-        raise QueryError(
+        refuse(
+            syntax.hull(key.span for key in keys),
             "DISTINCT ON picks the first of the rows with equal keys, by the rest of ORDER BY",
-            code="not-supported",
-            span=syntax.hull(key.span for key in keys),
-            hint=_first_by(select, keys),
+            "not-supported",
+            _first_by(select, keys),
         )
     span = syntax.hull(key.span for key in keys)
     number = syntax.OverCall(span, syntax.Apply(span, "row_number", ()), keys, rest)
@@ -167,11 +168,11 @@ def grouped_by_all(items: tuple[syntax.SelectItem, ...]) -> tuple[syntax.Node, .
     """GROUP BY ALL: what is selected and no aggregate."""
     star = next((item for item in items if isinstance(item.expression, syntax.Star)), None)
     if star is not None:
-        raise QueryError(
+        refuse(
+            star,
             "GROUP BY ALL groups by the outputs, which `*` does not list",
-            code="not-supported",
-            span=star.span,
-            hint="list the columns",
+            "not-supported",
+            "list the columns",
         )
     return tuple(item.expression for item in items if not _aggregates(item.expression))
 
@@ -190,11 +191,11 @@ def with_grouping_sets(select: syntax.Select, sets: GroupingSets) -> syntax.Quer
     if select.qualify is not None or any(
         isinstance(part, syntax.OverCall) for item in select.items for part in walk(item.expression)
     ):
-        raise QueryError(
+        refuse(
+            select,
             "OVER beside grouping sets could be about one of them, or about all",
-            code="not-supported",
-            span=select.span,
-            hint="group in a nested query, and write OVER around it",
+            "not-supported",
+            "group in a nested query, and write OVER around it",
         )
     keys = [key for each in sets for key in each]
     sides = [_side(select, each, keys) for each in sets]
@@ -268,11 +269,11 @@ def _grouping(node: syntax.Apply, keys: list[syntax.Node], missing: list[syntax.
     bits = 0
     for arg in node.args:
         if not any(_same(arg, key) for key in keys):
-            raise QueryError(
+            refuse(
+                arg,
                 f"{node.function.upper()} is about a key of GROUP BY",
-                code="ungrouped-column",
-                span=arg.span,
-                hint="name a column of its grouping sets",
+                "ungrouped-column",
+                "name a column of its grouping sets",
             )
         bits = 2 * bits + any(_same(arg, key) for key in missing)
     return syntax.Constant(node.span, str(bits), "NUMBER")
@@ -310,11 +311,11 @@ def within_group(call: syntax.Apply, order: Keys) -> syntax.Apply:
         return replace(call, args=(value,))
     if call.function in ("listagg", "string_agg", "array_agg", "collect_list"):
         return replace(call, order=order)
-    raise QueryError(
+    raise mistake(
+        call,
         f"{call.function.upper()} … WITHIN GROUP is not part of the language",
-        code="not-supported",
-        span=call.span,
-        hint="there are PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x), PERCENTILE_DISC and MODE, by one"
+        "not-supported",
+        "there are PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x), PERCENTILE_DISC and MODE, by one"
         " ascending key",
     )
 
@@ -361,7 +362,7 @@ def moved_by_units(span: Span, function: str, args: tuple[syntax.Node, ...]) -> 
         hint = "there are MICROSECOND to WEEK" + (
             f"; of dates write add_months(d, {months})" if months and function.endswith("add") else ""
         )
-        raise QueryError(message, code="window-unit", span=unit.span, hint=hint)
+        refuse(unit, message, "window-unit", hint)
     length = syntax.CastTo(unit.span, syntax.Constant(first.span, str(micros), "NUMBER"), "BIGINT")
     if function.endswith("add"):
         amount = syntax.Apply(first.span, "*", (first, length))

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from windrow.errors import QueryError, Span
-from windrow.language.syntax import Node, QueryExpression, words
-from windrow.language.tokens import TokenKind, Tokens
+from windrow.language.syntax import Node, QueryExpression, children, words
+from windrow.language.tokens import TokenKind, Tokens, mistake, refuse
 from windrow.language.vocabulary import RESERVED, begins_operand, ends_operand, is_keyword, refuse_foreign
 
 _SIGNED = frozenset({"-", "+", "~", "!"})
@@ -78,9 +78,7 @@ def check_shape(tokens: Tokens, ignored: Collection[int]) -> None:
         if token.word == "JOIN" and is_keyword(tokens, index):
             _check_join(tokens, index)
         if token.word == "FROM" and tokens.word(index - 1) == "(":
-            raise QueryError(
-                "there is no SELECT before FROM", code="syntax", span=token.span, hint="write SELECT … FROM …"
-            )
+            refuse(token, "there is no SELECT before FROM", "syntax", "write SELECT … FROM …")
 
 
 def _check_next(tokens: Tokens, index: int) -> None:
@@ -91,11 +89,11 @@ def _check_next(tokens: Tokens, index: int) -> None:
     after = tokens.word(index + 1)
     if after in wanted.besides or _is_operand(tokens, index + 1, wanted):
         if (token.word, after) == ("(", ")") and not _may_be_empty(tokens, index):
-            raise QueryError(
+            refuse(
+                token.span.to(tokens[index + 1].span),
                 "nothing stands between these parentheses",
-                code="syntax",
-                span=token.span.to(tokens[index + 1].span),
-                hint="remove them, or put something between",
+                "syntax",
+                "remove them, or put something between",
             )
         return
     raise _missing(tokens, index, wanted)
@@ -153,24 +151,24 @@ def _of_others(tokens: Tokens, index: int) -> str | None:
 def _missing(tokens: Tokens, index: int, wanted: ExpectedToken) -> QueryError:
     token = tokens[index]
     if index + 1 >= len(tokens):
-        return QueryError(
+        return mistake(
+            token,
             f"the text ends after `{token.text}`, where {wanted.what} should follow",
-            code="syntax",
-            span=token.span,
-            hint="complete it",
+            "syntax",
+            "complete it",
         )
     found = tokens[index + 1]
     if token.word == "," and is_keyword(tokens, index + 1):
         message, span = f"a comma before `{found.text}`", token.span
-        return QueryError(message, code="syntax", span=span, hint="remove the comma, or add another item")
+        return mistake(span, message, "syntax", "remove the comma, or add another item")
     if (token.word, found.word) == ("*", "FROM") and get_close_matches(tokens.word(index - 1), ["SELECT"]):
         before, hint = tokens[index - 1], "did you mean `SELECT`?"
-        return QueryError(f"unexpected `{before.text}`", code="syntax", span=before.span, hint=hint)
+        return mistake(before, f"unexpected `{before.text}`", "syntax", hint)
     hint = _of_others(tokens, index) or f"add it, or remove `{token.text}`"
     if wanted.name and found.kind is TokenKind.WORD:
         hint = f"`{found.text}` is a word of the language; as a name it is written in backticks"
     message = f"after `{token.text}` {wanted.what} should follow, not `{found.text}`"
-    return QueryError(message, code="syntax", span=found.span, hint=hint)
+    return mistake(found, message, "syntax", hint)
 
 
 def _check_beside(tokens: Tokens, index: int) -> None:
@@ -186,7 +184,7 @@ def _check_beside(tokens: Tokens, index: int) -> None:
         hint = "put a space between, or the whole name in backticks; the only prefix of a string is X"
     else:
         return
-    raise QueryError(message, code="syntax", span=token.span.to(after.span), hint=hint)
+    refuse(token.span.to(after.span), message, "syntax", hint)
 
 
 def _joined_source(tokens: Tokens, index: int) -> str:
@@ -200,11 +198,11 @@ def _joined_source(tokens: Tokens, index: int) -> str:
 def _check_join(tokens: Tokens, index: int) -> None:
     before = tokens.word(index - 1)
     if before == "NATURAL" or tokens.word(index - 2) == "NATURAL":
-        raise QueryError(
+        refuse(
+            tokens[index - 1].span.to(tokens[index].span),
             "NATURAL JOIN is not part of the language",
-            code="not-supported",
-            span=tokens[index - 1].span.to(tokens[index].span),
-            hint=f"write JOIN {_joined_source(tokens, index)} USING (…), with the columns that are meant: a"
+            "not-supported",
+            f"write JOIN {_joined_source(tokens, index)} USING (…), with the columns that are meant: a"
             " new one cannot change the query then",
         )
     if before == "CROSS":
@@ -214,11 +212,8 @@ def _check_join(tokens: Tokens, index: int) -> None:
         if tokens.word(at) in ("ON", "USING"):
             return
         at = tokens.partner[at] + 1 if tokens.word(at) == "(" else at + 1
-    raise QueryError(
-        "this JOIN has no condition",
-        code="syntax",
-        span=tokens[index].span,
-        hint="add ON …, or write CROSS JOIN for all pairs",
+    refuse(
+        tokens[index], "this JOIN has no condition", "syntax", "add ON …, or write CROSS JOIN for all pairs"
     )
 
 
@@ -250,7 +245,7 @@ def unexpected(tokens: Tokens, offset: int, description: str = "") -> QueryError
         message = f"unexpected `{token.text}`"
     if hint is None and ends_operand(tokens, index) and ends_operand(tokens, index - 1):
         hint = "a comma or an operator may be missing before it"
-    return QueryError(message, code="syntax", span=token.span, hint=hint)
+    return mistake(token, message, "syntax", hint)
 
 
 def is_misspelt(tokens: Tokens, index: int, keyword: str) -> bool:
@@ -356,11 +351,11 @@ _SIGNS = frozenset({"NOT", "-", "+", "~", "!"})
 
 def too_deep(span: Span) -> QueryError:
     """The refusal of what only a machine writes."""
-    return QueryError(
+    return mistake(
+        span,
         "this is nested too deeply",
-        code="too-deep",
-        span=span,
-        hint="take inner parts out into nested queries or WITH; write long chains of OR as IN (…)",
+        "too-deep",
+        "take inner parts out into nested queries or WITH; write long chains of OR as IN (…)",
     )
 
 
@@ -392,19 +387,3 @@ def check_depth(root: Node) -> None:
             raise too_deep(root.span)
         depth = 0 if isinstance(node, QueryExpression) else depth + 1
         waiting += [(child, depth) for child in children(node)]
-
-
-def children(node: Node) -> Sequence[Node]:
-    """The parts of a node that are syntax themselves, in the order of the text."""
-    found: list[Node] = []
-    for part in fields(node):
-        _collect(getattr(node, part.name), found)
-    return found
-
-
-def _collect(value: object, found: list[Node]) -> None:
-    if isinstance(value, Node):
-        found.append(value)
-    elif isinstance(value, tuple):
-        for item in value:
-            _collect(item, found)

@@ -10,6 +10,7 @@ from sqlglot import exp
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language import converter, lift, reductions, syntax, window_functions
+from windrow.language.tokens import mistake, refuse
 
 _JOIN_WORDS = syntax.words("LEFT RIGHT FULL OUTER SEMI ANTI INNER")
 
@@ -44,9 +45,7 @@ class SourceConverter(converter.Converter):
         if self.semi and any(source.join for source in sources):
             span = self.semi[0][0].span
             hint = "write WHERE EXISTS (SELECT …), or NOT EXISTS, with its condition inside"
-            raise QueryError(
-                "SEMI and ANTI joins beside outer ones", code="not-supported", span=span, hint=hint
-            )
+            refuse(span, "SEMI and ANTI joins beside outer ones", "not-supported", hint)
         if any(source.join for source in sources):
             placed = zip(sources, conditions, strict=True)
             return tuple(replace(source, on=own) for source, own in placed), ()
@@ -61,7 +60,7 @@ class SourceConverter(converter.Converter):
             name, right = columns[0].name, sources[-1].alias or sources[-1].name
             hint = f"write ON … = {right}.{name}, and select {right}.{name} or coalesce(…, {right}.{name})"
             message = f"USING does not say which `{name}` is meant where one side has none"
-            raise QueryError(message, code="bad-using", span=columns[0].span, hint=hint)
+            refuse(columns[0], message, "bad-using", hint)
         return [self.using.condition(column.name, column.span, sources) for column in columns]
 
     def _side(self, join: exp.Expr) -> str:
@@ -101,7 +100,7 @@ class SourceConverter(converter.Converter):
         while index > 0 and self.tokens.word(index) == "(":
             index -= 1
         span = syntax.grown(self.tokens[index].span, self.tokens, left=[_JOIN_WORDS] * 3)
-        return QueryError(message, code="not-supported", span=span, hint=hint)
+        return mistake(span, message, "not-supported", hint)
 
     def _is_unnesting(self, node: exp.Expr) -> bool:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Anonymous):
@@ -150,7 +149,7 @@ class SourceConverter(converter.Converter):
         bracket = self._window(close.start, node)
         if bracket is not None:
             hint = f"leave the bracket out: {function.word} is a window itself"
-            raise QueryError("two windows on one stream", code="window-place", span=bracket.span, hint=hint)
+            refuse(bracket, "two windows on one stream", "window-place", hint)
         window = syntax.WindowSyntax(function.span, function.clause)
         span = function.span.to(alias_span or function.span)
         query = self.ctes.use(function.name, function.span)
@@ -202,7 +201,7 @@ class SourceConverter(converter.Converter):
         behind = self.lifted.windows.pop(self.token_of(alias.this).start, None)
         if window is not None and behind is not None:
             hint = "leave one out"
-            raise QueryError("two windows on one stream", code="window-place", span=behind.span, hint=hint)
+            refuse(behind, "two windows on one stream", "window-place", hint)
         return window or behind
 
     def with_stray_window(
@@ -237,20 +236,20 @@ def _windowed_inside(
         and query.word is StreamWord.AUTO
     )
     if not simple:
-        raise QueryError(
+        refuse(
+            function,
             f"{function.word} windows a stream, and `{function.name}` is more than conditions on one",
-            code="window-function",
-            span=function.span,
-            hint=f"put {function.word} into the query `{function.name}`, around the stream it reads",
+            "window-function",
+            f"put {function.word} into the query `{function.name}`, around the stream it reads",
         )
     assert isinstance(query, syntax.Select)
     wattr = next((name for item in query.items if (name := _origin(item, function.column))), None)
     if wattr is None:
-        raise QueryError(
+        refuse(
+            function,
             f"`{function.column}` is no plain column of `{function.name}`",
-            code="window-function",
-            span=function.span,
-            hint="select the windowing attribute of the stream, perhaps under another name",
+            "window-function",
+            "select the windowing attribute of the stream, perhaps under another name",
         )
     keys = tuple(
         next((name for item in query.items if (name := _origin(item, key))), key)

@@ -21,7 +21,7 @@ from windrow.language import literals, reductions, sources, syntax, vocabulary, 
 from windrow.language.converter import OPERATORS, UNCLEAR, Converter, NamedWindow, Using
 from windrow.language.lift import Lifted, lift, refuse_before_select
 from windrow.language.shape import MAX_DEPTH, check_depth, check_nesting, check_shape, too_deep, unexpected
-from windrow.language.tokens import Token, TokenKind, Tokens
+from windrow.language.tokens import Token, TokenKind, Tokens, mistake, refuse
 
 # ------------------------------------------------------------ conversion
 #
@@ -125,7 +125,7 @@ def _call(self: Converter, node: exp.Expr) -> syntax.Node:
         return _struct(self, parts, span)
     if len(parts) == 1 and isinstance(parts[0], exp.Query) and get_close_matches(word.word, ["EXISTS"]):
         hint = "did you mean `EXISTS`?"
-        raise QueryError(f"no function `{word.name}`", code="unknown-function", span=word.span, hint=hint)
+        refuse(word, f"no function `{word.name}`", "unknown-function", hint)
     args = self.all(parts)
     if name in ("floor_to", "ceil_to"):
         return reductions.rounded(span, name, args)
@@ -240,7 +240,7 @@ def _named_window(self: Converter, node: exp.Expr) -> NamedWindow:
     if found is None:
         known = nearest(name.name, list(self.named_windows)) if self.named_windows else None
         hint = known or f"write … FROM … WINDOW {name.text} AS (PARTITION BY … ORDER BY …)"
-        raise QueryError(f"no window is called `{name.name}`", code="bad-over", span=name.span, hint=hint)
+        refuse(name, f"no window is called `{name.name}`", "bad-over", hint)
     return found
 
 
@@ -374,7 +374,7 @@ class QueryConverter(sources.SourceConverter):
         at = self.tokens.at(self.place(node.this).end)
         while at < len(self.tokens) - 1 and self.tokens.word(at) not in _SET_WORDS:
             at += 1
-        return QueryError(message, code="not-supported", span=self.tokens[at].span, hint=hint)
+        return mistake(self.tokens[at], message, "not-supported", hint)
 
     # SELECT.
 
@@ -448,7 +448,7 @@ class QueryConverter(sources.SourceConverter):
             return item
         if len(call.args) != 1:
             hint = f"write {call.function}(x)"
-            raise QueryError(f"{call.function} takes an array", code="wrong-arity", span=call.span, hint=hint)
+            refuse(call, f"{call.function} takes an array", "wrong-arity", hint)
         name = item.alias or ("col" if call.function.upper() == "EXPLODE" else "unnest")
         self.unnests.append(syntax.Unnesting(call.span, "EXPLODE", call.args[0], None, (name,)))
         return replace(item, expression=syntax.Name(call.span, (name,)))
@@ -553,7 +553,7 @@ def read_query(tokens: Tokens) -> syntax.QueryExpression:
     """A SELECT or set operation, from all of the tokens."""
     check_nesting(tokens)
     if not len(tokens):
-        raise QueryError("there is no query here", code="syntax", span=tokens.span, hint="write SELECT …")
+        refuse(tokens, "there is no query here", "syntax", "write SELECT …")
     if tokens.word(0) not in ("SELECT", "WITH", "("):
         refuse_before_select(tokens)
         vocabulary.refuse_foreign(tokens)
@@ -572,15 +572,13 @@ def read_expression(tokens: Tokens) -> syntax.Node:
     """One expression, from all of the tokens."""
     check_nesting(tokens)
     if not len(tokens):
-        raise QueryError("there is no expression here", code="syntax", span=tokens.span, hint="write one")
+        refuse(tokens, "there is no expression here", "syntax", "write one")
     lifted = lift(tokens, read_expression)
     with _only_query_errors(tokens):
         items = _Converter(lifted, 0).items(lifted.tokens)
     _refuse_unused(lifted)
     if len(items) != 1 or items[0].alias is not None:
-        raise QueryError(
-            "one expression is expected here", code="syntax", span=tokens.span, hint="remove the rest"
-        )
+        refuse(tokens, "one expression is expected here", "syntax", "remove the rest")
     check_depth(items[0].expression)
     return items[0].expression
 
@@ -607,11 +605,8 @@ def _only_query_errors(tokens: Tokens) -> Iterator[None]:
     try:
         yield
     except (LookupError, AttributeError, TypeError, ValueError) as error:
-        raise QueryError(
-            "this cannot be read",
-            code="syntax",
-            span=tokens.span,
-            hint="write it in a simpler way, with parentheses",
+        raise mistake(
+            tokens, "this cannot be read", "syntax", "write it in a simpler way, with parentheses"
         ) from error
 
 
@@ -621,9 +616,7 @@ def _parsed(skeleton: str, base: int, tokens: Tokens) -> exp.Expr:
     except SqlglotError as error:
         raise unexpected(tokens, base + _offset(error, skeleton), str(error)) from None
     if len(trees) != 1 or trees[0] is None:
-        raise QueryError(
-            "one query is expected here", code="syntax", span=tokens.span, hint="remove the rest"
-        )
+        refuse(tokens, "one query is expected here", "syntax", "remove the rest")
     return trees[0]
 
 
@@ -642,4 +635,4 @@ def _refuse_unused(lifted: Lifted) -> None:
         hint = "a window stands directly after a stream or a nested query in FROM"
         if around is not None:
             hint = f"{around.word} is the window itself: leave {window.span.quoted} out"
-        raise QueryError("this window is not on a stream", code="window-place", span=window.span, hint=hint)
+        refuse(window, "this window is not on a stream", "window-place", hint)

@@ -27,7 +27,7 @@ from windrow.errors import QueryError, Span, nearest
 from windrow.language import columns, shape, sql, syntax
 from windrow.language.binder.once import read_once
 from windrow.language.lift_literals import Cursor
-from windrow.language.tokens import TokenKind, Tokens
+from windrow.language.tokens import TokenKind, Tokens, mistake, refuse
 from windrow.windows.domain import Domain, Quantity
 
 _SHAPE = re.compile(r"(\d{1,4})(?:x|×|by)(\d{1,4})", re.IGNORECASE)
@@ -119,11 +119,11 @@ def _mix(cursor: Cursor) -> Mix:
         word = cursor.choose(("PROBES", "PROBE", "SCANS", "SCAN"), "PROBES or SCANS")
         kind = word.removesuffix("S").lower() + "s"
         if kind in counts or number < 0:
-            raise QueryError(
+            refuse(
+                cursor.span_since(begin - 1),
                 f"{kind.upper()} {'is there twice' if kind in counts else 'cannot be less than none'}",
-                code="syntax",
-                span=cursor.span_since(begin - 1),
-                hint=f"say it once, {_AS_IN}",
+                "syntax",
+                f"say it once, {_AS_IN}",
             )
         counts[kind] = number
         cursor.take(",")
@@ -133,12 +133,7 @@ def _mix(cursor: Cursor) -> Mix:
         begin = cursor.index
         updates = cursor.whole("per how many updates, as in PER 10 UPDATES,")
         if updates < 1:
-            raise QueryError(
-                f"PER {updates} UPDATES is no rate",
-                code="bad-value",
-                span=cursor.span_since(begin),
-                hint="1 or more",
-            )
+            refuse(cursor.span_since(begin), f"PER {updates} UPDATES is no rate", "bad-value", "1 or more")
         cursor.choose(("UPDATES", "UPDATE"), "UPDATES")
     return Mix(**counts, updates=updates)
 
@@ -153,11 +148,11 @@ def _shape(cursor: Cursor) -> tuple[int, int]:
     if not found or "0" in found.groups():
         if cursor.index == begin:
             cursor.fail("how many partitions", hint="write LAYOUT 4 BY 4")
-        raise QueryError(
+        refuse(
+            cursor.span_since(begin),
             f"`{text}` are no partitions",
-            code="partitions",
-            span=cursor.span_since(begin),
-            hint="write how many by insertion and how many by expiry: LAYOUT 4 BY 4",
+            "partitions",
+            "write how many by insertion and how many by expiry: LAYOUT 4 BY 4",
         )
     return int(found[1]), int(found[2])
 
@@ -214,11 +209,11 @@ def _check_is_one(tokens: Tokens) -> None:
             "QUERY",
             "ARCHIVE",
         ):
-            raise QueryError(
+            refuse(
+                tokens[index].span.to(tokens[index + 1].span),
                 f"`{tokens[index].text} {tokens[index + 1].text}` inside of a statement",
-                code="syntax",
-                span=tokens[index].span.to(tokens[index + 1].span),
-                hint=f"end the statement before it with a semicolon: `{tokens[index - 1].text};`",
+                "syntax",
+                f"end the statement before it with a semicolon: `{tokens[index - 1].text};`",
             )
 
 
@@ -230,11 +225,11 @@ def _unknown(tokens: Tokens) -> QueryError:
         or _INSTEAD.get(first.word)
         or (close if close and close.startswith("did") else None)
     )
-    return QueryError(
+    return mistake(
+        first,
         f"no statement begins with `{first.text}`",
-        code="syntax",
-        span=first.span,
-        hint=hint or "statements begin with CREATE, ALTER, DROP, REFRESH, SHOW, DESCRIBE, EXPLAIN or SELECT",
+        "syntax",
+        hint or "statements begin with CREATE, ALTER, DROP, REFRESH, SHOW, DESCRIBE, EXPLAIN or SELECT",
     )
 
 
@@ -322,11 +317,11 @@ def _refuse_connector(cursor: Cursor, name: str) -> None:
     host = values.get("servers") or values.get("server") or "host:9092"
     path = values.get("path")
     source = f"files://{path.removeprefix('file://')}" if path else f"kafka://{host}/{topic}"
-    raise QueryError(
+    refuse(
+        cursor.here,
         "a source is an address, not a list of properties",
-        code="syntax",
-        span=cursor.here.span,
-        hint=f"write FROM '{source}' in place of WITH (…)"
+        "syntax",
+        f"write FROM '{source}' in place of WITH (…)"
         if path or values.get("connector", "kafka") == "kafka"
         else f"write FROM 'files:///…' or FROM 'kafka://{host}/{topic}' in place of WITH (…)",
     )
@@ -338,11 +333,11 @@ def _create_stream(cursor: Cursor) -> syntax.Statement:
     declared = columns.declared_columns(cursor)
     _refuse_connector(cursor, name)
     if declared.key is not None:
-        raise QueryError(
+        refuse(
+            declared.key,
             "a stream has no KEY",
-            code="syntax",
-            span=declared.key.span,
-            hint="its rows are ordered by WATTR; keys are for tables",
+            "syntax",
+            "its rows are ordered by WATTR; keys are for tables",
         )
     options = columns.with_watermark(columns.read_stream_options(cursor), declared.watermark)
     return syntax.CreateStream(
@@ -367,11 +362,11 @@ def _create_table(cursor: Cursor) -> syntax.Statement:
     _refuse_query_as(cursor, name)
     declared = columns.declared_columns(cursor)
     if declared.watermark is not None:
-        raise QueryError(
+        refuse(
+            declared.watermark,
             "a table has no WATERMARK",
-            code="syntax",
-            span=declared.watermark.span,
-            hint=f"rows with a time that only grows are a stream: CREATE STREAM {name} (…)",
+            "syntax",
+            f"rows with a time that only grows are a stream: CREATE STREAM {name} (…)",
         )
     _refuse_connector(cursor, name)
     plain = cursor.done or cursor.word == "FROM"
@@ -396,7 +391,7 @@ def _create_query(cursor: Cursor) -> syntax.CreateQuery:
         word = cursor.choose(_QUERY_OPTIONS, "INTO, PRIORITY, MAX GAP or EVERY")
         if word in seen:
             span = cursor.tokens[cursor.index - 1].span
-            raise QueryError(f"{word} is there twice", code="syntax", span=span, hint="leave one out")
+            refuse(span, f"{word} is there twice", "syntax", "leave one out")
         seen.add(word)
         options |= _QUERY_OPTIONS[word](cursor)
     return syntax.CreateQuery(cursor.tokens.span, name=name, query=query, **options)

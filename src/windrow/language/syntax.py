@@ -3,21 +3,20 @@
 It is Windrow's own: whatever parses the text (our grammar for window brackets and stream words,
 sqlglot for the SQL around them) ends here, and binding starts here.
 
-Where things stand: spans of nodes from the spans of their parts, and errors that learn their place.
+Where things stand: spans of nodes from the spans of their parts. What is below a node: walks and changes.
 
 Also sets of words, which half of the language needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from windrow.algebra.plan import StreamWord
-from windrow.errors import QueryError, Span
+from windrow.errors import Span
 from windrow.language.tokens import Tokens
 from windrow.windows.clause import WindowClause
 from windrow.windows.domain import Quantity
@@ -75,16 +74,6 @@ def closed(span: Span, tokens: Tokens) -> Span:
     return Span(span.start, max([span.end, *(tokens[index].end for index in closing)]))
 
 
-@contextmanager
-def placed(span: Span) -> Iterator[None]:
-    """Errors raised inside that do not know their place are about this one."""
-    try:
-        yield
-    except QueryError as error:
-        error.span = error.span or span
-        raise
-
-
 @dataclass(frozen=True)
 class Node:
     """Anything that was written."""
@@ -92,11 +81,48 @@ class Node:
     span: Span
 
 
+AnyNode = TypeVar("AnyNode", bound=Node)
+
+
 def meaning(node: Any) -> Any:
     """A piece of syntax without its places, to compare."""
     if isinstance(node, Node):
         return type(node), [meaning(getattr(node, part.name)) for part in fields(node) if part.name != "span"]
     return [meaning(each) for each in node] if isinstance(node, tuple) else node
+
+
+def children(node: Node) -> list[Node]:
+    """The parts of a node that are syntax themselves, in the order of the text."""
+    return [child for part in fields(node) for child in _inside(getattr(node, part.name))]
+
+
+def _inside(value: Any) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _inside(each)
+
+
+def walk(node: Node, *, into_queries: bool = False) -> Iterator[Node]:
+    """The node and all below it, in the order of the text; nested queries are entered only if asked for."""
+    yield node
+    for child in children(node):
+        if into_queries or not isinstance(child, QueryExpression):
+            yield from walk(child, into_queries=into_queries)
+
+
+def rebuilt(node: AnyNode, change: Callable[[Node], Node], *, into_queries: bool = False) -> AnyNode:
+    """The node with `change` applied to each part of it that is syntax; nested queries stay as they are,
+    unless asked for."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(changed(each) for each in value)
+        stays = not isinstance(value, Node) or (isinstance(value, QueryExpression) and not into_queries)
+        return value if stays else change(value)
+
+    return replace(node, **{part.name: changed(getattr(node, part.name)) for part in fields(node)})
 
 
 # Expressions.

@@ -1,4 +1,4 @@
-"""Tokens of a text: what each is, where it stands, which parenthesis closes which.
+"""Tokens of a text: what each is, where it stands, which parenthesis closes which; errors about a place.
 
 Text to tokens: the one place that knows strings, quoted names, comments and numbers.
 
@@ -14,11 +14,51 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from typing import NoReturn, Protocol
 
 from windrow.errors import QueryError, Span
+
+
+class Placed(Protocol):
+    """Something with a place in the text: a token, a piece of syntax."""
+
+    @property
+    def span(self) -> Span: ...
+
+
+def mistake(place: Placed | Span, message: str, code: str, hint: str | None = None) -> QueryError:
+    """What is wrong with a piece of the text."""
+    return QueryError(message, code=code, span=place if isinstance(place, Span) else place.span, hint=hint)
+
+
+def refuse(place: Placed | Span, message: str, code: str, hint: str | None = None) -> NoReturn:
+    """Say what is wrong with a piece of the text."""
+    raise mistake(place, message, code, hint)
+
+
+@contextmanager
+def at(place: Placed | Span) -> Iterator[None]:
+    """Errors without a place, raised inside, are about this one; of several around, the innermost.
+
+    Plan nodes, windows and functions refuse what has no meaning, but know no text.
+
+    >>> try:
+    ...     with at(Span(0, 9)), at(Span(4, 5)):
+    ...         raise QueryError("no")
+    ... except QueryError as error:
+    ...     print(error.span)
+    Span(start=4, end=5)
+    """
+    try:
+        yield
+    except QueryError as error:
+        if error.span is None and error.text is None:
+            error.span = place if isinstance(place, Span) else place.span
+        raise
 
 
 class TokenKind(Enum):
@@ -171,7 +211,7 @@ def _unpaired(token: Token, other: Token | None) -> QueryError:
         )
     else:
         message, hint = f"`{token.text}` is never closed", f"add a `{')' if token.word == '(' else ']'}`"
-    return QueryError(message, code="unbalanced", span=token.span, hint=hint)
+    return mistake(token, message, "unbalanced", hint)
 
 
 MAX_TEXT = 1_000_000
@@ -181,11 +221,11 @@ MAX_TOKENS = 10_000
 def scan(text: str) -> Tokens:
     """All tokens of a text; what cannot be part of any statement is refused."""
     if len(text) > MAX_TEXT:
-        raise QueryError(
+        refuse(
+            Span(0, 1),
             f"the text is longer than {MAX_TEXT:,} characters",
-            code="too-large",
-            span=Span(0, 1),
-            hint="put data into a table or stream, not into the statement",
+            "too-large",
+            "put data into a table or stream, not into the statement",
         )
     found: list[Token] = []
     statement = 0
@@ -214,11 +254,11 @@ def _is_in_struct(found: list[Token]) -> bool:
 
 
 def _too_long(token: Token) -> QueryError:
-    return QueryError(
+    return mistake(
+        token,
         f"the statement has more than {MAX_TOKENS:,} words and signs",
-        code="too-large",
-        span=token.span,
-        hint="put long lists of values into a table and join it",
+        "too-large",
+        "put long lists of values into a table and join it",
     )
 
 
@@ -255,39 +295,34 @@ _NEVER_CLOSED = {
 def _never_closed(match: re.Match[str]) -> QueryError:
     quotes = match.string[match.start() : match.start() + 3]
     if match[0] in '"`' and quotes[:2] == match[0] * 2 and quotes != match[0] * 3:
-        return QueryError(
+        return mistake(
+            Span(match.start(), match.start() + 2),
             "a name cannot be empty",
-            code="unreadable",
-            span=Span(match.start(), match.start() + 2),
-            hint="an empty string is written ''",
+            "unreadable",
+            "an empty string is written ''",
         )
     message, hint = _NEVER_CLOSED[match[0]]
     end = match.string.find("\n", match.start())
-    return QueryError(
-        message,
-        code="unterminated",
-        span=Span(match.start(), end if end > 0 else len(match.string)),
-        hint=hint,
-    )
+    return mistake(Span(match.start(), end if end > 0 else len(match.string)), message, "unterminated", hint)
 
 
 def _hint_comment(match: re.Match[str]) -> QueryError:
-    return QueryError(
+    return mistake(
+        Span(match.start(), match.start() + 3),
         "optimizer hints are not understood",
-        code="not-supported",
-        span=Span(match.start(), match.start() + 3),
-        hint="leave out the /*+ … */; EXPLAIN shows what Windrow chose",
+        "not-supported",
+        "leave out the /*+ … */; EXPLAIN shows what Windrow chose",
     )
 
 
 def _strange(match: re.Match[str]) -> QueryError:
     character = match[0]
     shown = f"`{character}`" if character.isprintable() else f"U+{ord(character):04X}"
-    return QueryError(
+    return mistake(
+        Span(match.start(), match.end()),
         f"the character {shown} means nothing here",
-        code="unreadable",
-        span=Span(match.start(), match.end()),
-        hint=_STRANGE.get(character, "strings stand in '…', unusual names in `…`"),
+        "unreadable",
+        _STRANGE.get(character, "strings stand in '…', unusual names in `…`"),
     )
 
 

@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from windrow.errors import QueryError
 from windrow.language.syntax import words
-from windrow.language.tokens import TokenKind, Tokens
+from windrow.language.tokens import TokenKind, Tokens, refuse
 
 OVER_ALL_ROWS = ("NTILE", "PERCENT_RANK", "CUME_DIST", "LEAD", "NTH_VALUE")
 
@@ -519,9 +518,4 @@ def refuse_foreign(tokens: Tokens, ignored: Collection[int] = ()) -> None:
             continue
         found = FOREIGN.get(token.word) if tokens.word(index - 1) != "." else None
         if found and found.recognised(tokens, index):
-            raise QueryError(
-                found.why_not(tokens, index),
-                code="not-supported",
-                span=token.span,
-                hint=found.way_out(tokens, index),
-            )
+            refuse(token, found.why_not(tokens, index), "not-supported", found.way_out(tokens, index))

@@ -18,14 +18,14 @@ select list. WHERE comes before the window, which matters for sessions: there th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language import lift_literals, literals, syntax
-from windrow.language.tokens import TokenKind, Tokens
+from windrow.language.tokens import TokenKind, Tokens, mistake, refuse
 from windrow.windows.clause import WindowClause
 from windrow.windows.domain import Quantity
 
@@ -193,7 +193,7 @@ class _Reader:
         if len(part) == 1 and part[0].kind is TokenKind.NUMBER and part[0].text.isdecimal():
             return sign * int(part[0].text), False
         hint = "write INTERVAL '10' MINUTE, or a bare number where the attribute is a number"
-        raise QueryError("this is not a length", code="window-size", span=part.span, hint=hint)
+        raise mistake(part, "this is not a length", "window-size", hint)
 
     def refusal(self, message: str, name: str, column: str, hint: str | None = None) -> QueryError:
         return _refusal(message, self.word, self.span, name, column, hint)
@@ -203,7 +203,7 @@ def _refusal(
     message: str, word: str, span: Span, name: str = "s", column: str = "ts", hint: str | None = None
 ) -> QueryError:
     form = f"write {_FORMS[word].format(name, column)}"
-    return QueryError(message, code="window-function", span=span, hint=hint or form)
+    return mistake(span, message, "window-function", hint or form)
 
 
 def _split(inside: Tokens) -> Iterator[Tokens]:
@@ -317,12 +317,7 @@ def _length(node: syntax.Node) -> Length:
         return (0, True) if text.strip() == "0" else (literals.interval(text, (), node.span), True)
     if isinstance(node, syntax.Constant) and node.kind == "NUMBER" and node.value.lstrip("-").isdecimal():
         return int(node.value), False
-    raise QueryError(
-        "this is not a length",
-        code="window-size",
-        span=node.span,
-        hint="write '10 minutes' or INTERVAL '10' MINUTE",
-    )
+    raise mistake(node, "this is not a length", "window-size", "write '10 minutes' or INTERVAL '10' MINUTE")
 
 
 def _partition(node: syntax.Node, select: syntax.Select) -> str:
@@ -350,7 +345,10 @@ def _named(select: syntax.Select, key: syntax.Apply) -> syntax.Select:
     """The SELECT with `window.start`, `TUMBLE_START(…)` and their like under the names of the bounds."""
     called = {(source.alias or source.name or "").lower() for source in select.sources}
 
-    def rename(node: syntax.Node) -> syntax.Node | None:
+    def renamed(node: syntax.Node) -> syntax.Node:
+        return found if (found := bound(node)) is not None else syntax.rebuilt(node, renamed)
+
+    def bound(node: syntax.Node) -> syntax.Node | None:
         if (
             isinstance(node, syntax.Name)
             and node.parts[0].lower() in _STRUCTS
@@ -367,13 +365,17 @@ def _named(select: syntax.Select, key: syntax.Apply) -> syntax.Select:
             return _field(
                 syntax.Name(node.span, (key.function, str(getattr(node.args[1], "value", "")))), key
             )
-        if isinstance(node, syntax.Apply) and (bound := _bound_call(node)):
-            return _last(node, key) if bound == "window_time" else syntax.Name(node.span, (bound,))
+        if isinstance(node, syntax.Apply) and (which := _bound_call(node)):
+            return _last(node, key) if which == "window_time" else syntax.Name(node.span, (which,))
         return None
 
-    parts = ("items", "having", "group_by", "order_by")
-    select = replace(select, items=tuple(each for item in select.items for each in _spread(item, key)))
-    return replace(select, **{part: _mapped(getattr(select, part), rename) for part in parts})
+    return replace(
+        select,
+        items=tuple(syntax.rebuilt(each, renamed) for item in select.items for each in _spread(item, key)),
+        having=renamed(select.having) if select.having is not None else None,
+        group_by=tuple(map(renamed, select.group_by)),
+        order_by=tuple((renamed(each), descending) for each, descending in select.order_by),
+    )
 
 
 def _spread(item: syntax.SelectItem, key: syntax.Apply) -> Iterator[syntax.SelectItem]:
@@ -424,11 +426,11 @@ def _field(node: syntax.Name, key: syntax.Apply) -> syntax.Node | None:
     if len(node.parts) == 1:
         return _bounds(node)
     name = node.parts[0]
-    raise QueryError(
+    raise mistake(
+        node,
         f"`{'.'.join(node.parts)}` is no value here",
-        code="window-function",
-        span=node.span,
-        hint=f"select {name}.start and {name}.end",
+        "window-function",
+        f"select {name}.start and {name}.end",
     )
 
 
@@ -441,20 +443,5 @@ def _bound_call(node: syntax.Apply) -> str | None:
     return "window_time" if node.function == "window_time" and len(node.args) == 1 else None
 
 
-def _mapped(value: Any, change: Callable[[syntax.Node], syntax.Node | None]) -> Any:
-    """The syntax with every node replaced that `change` gives another for; nested queries stay."""
-    if isinstance(value, tuple):
-        return tuple(_mapped(item, change) for item in value)
-    if not isinstance(value, syntax.Node) or isinstance(value, syntax.QueryExpression):
-        return value
-    found = change(value)
-    if found is not None:
-        return found
-    assert is_dataclass(value)
-    parts = {each.name: getattr(value, each.name) for each in fields(value) if each.name != "span"}
-    changed = {name: _mapped(part, change) for name, part in parts.items()}
-    return replace(value, **{name: part for name, part in changed.items() if part is not parts[name]})
-
-
 def _refuse(node: syntax.Node, message: str, hint: str) -> NoReturn:
-    raise QueryError(message, code="window-function", span=node.span, hint=hint)
+    refuse(node, message, "window-function", hint)

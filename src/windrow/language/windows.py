@@ -27,8 +27,8 @@ from lark.lexer import Lexer
 
 from windrow.errors import QueryError, Span, nearest
 from windrow.language import lift_literals, literals, vocabulary
-from windrow.language.syntax import Constant, Node, PointSyntax, WindowSyntax, placed, words
-from windrow.language.tokens import Token, TokenKind, Tokens
+from windrow.language.syntax import Constant, Node, PointSyntax, WindowSyntax, words
+from windrow.language.tokens import Token, TokenKind, Tokens, at, mistake, refuse
 from windrow.windows.clause import WORDS, WindowClause
 from windrow.windows.domain import MAX_INT64, MICROSECONDS, Domain, Quantity, is_unit, unit_name
 
@@ -58,9 +58,7 @@ _WANTED = {
 
 
 def empty_window(span: Span) -> QueryError:
-    return QueryError(
-        "this window is empty", code="window-syntax", span=span, hint="write [UNBOUNDED] for all rows so far"
-    )
+    return mistake(span, "this window is empty", "window-syntax", "write [UNBOUNDED] for all rows so far")
 
 
 def unexpected(inside: Tokens, offset: int | None) -> QueryError:
@@ -73,7 +71,7 @@ def unexpected(inside: Tokens, offset: int | None) -> QueryError:
         message, span = f"the window ends too early, after `{last.text}`", last.span
     else:
         message, span = f"unexpected `{inside[index].text}` in a window", inside[index].span
-    return QueryError(message, code="window-syntax", span=span, hint=_hint(inside, index))
+    return mistake(span, message, "window-syntax", _hint(inside, index))
 
 
 def _is_misspelt(inside: Tokens, index: int) -> bool:
@@ -135,18 +133,13 @@ def clause_of(tree: Parsed, bracket: Tokens) -> WindowClause:
         fields |= found
         times |= {name: found[name] for name in _POINTS if isinstance(found.get(name), tuple)}
     if "kind" not in fields:
-        raise QueryError(
-            "this does not say which window it is",
-            code="window-syntax",
-            span=bracket.span,
-            hint=f"add {KINDS}",
-        )
+        refuse(bracket, "this does not say which window it is", "window-syntax", f"add {KINDS}")
     if "zone" in fields and "origin" in times and literals.has_zone(times["origin"][0]):
-        raise QueryError(
+        refuse(
+            times["origin"][1],
             f"ORIGIN of a window with ZONE is what clocks show in '{fields['zone']}'",
-            code="window-origin",
-            span=times["origin"][1],
-            hint="leave the zone of ORIGIN out, as in ORIGIN '2024-01-31 07:00:00'",
+            "window-origin",
+            "leave the zone of ORIGIN out, as in ORIGIN '2024-01-31 07:00:00'",
         )
     return WindowClause(**(fields | _instants(times, fields.get("origin"))))
 
@@ -172,7 +165,7 @@ def _refuse_repetition(known: Fields, found: Fields, part: Parsed) -> None:
     else:
         word = known["kind"] if twice == "kind" else WORDS.get(twice, twice.upper())
         message = f"this window has two {word} parts"
-    raise QueryError(message, code="window-syntax", span=_span(part), hint="leave one out")
+    refuse(_span(part), message, "window-syntax", "leave one out")
 
 
 def _instants(times: dict[str, tuple[str, Span]], origin: Any) -> dict[str, int]:
@@ -247,7 +240,7 @@ def _quantity(part: Parsed) -> Quantity:
     )
     value, suffix = literals.plain_number(number.value, _label_span(number))
     word = unit[0].value if unit else suffix
-    with placed(_label_span(unit[0]) if unit else _label_span(number)):
+    with at(_label_span(unit[0]) if unit else _label_span(number)):
         return Quantity(-value if minus else value, _TUPLES.get(word.upper(), word) or None)
 
 
@@ -262,7 +255,7 @@ def _point(part: Any) -> int | Decimal | tuple[str, Span]:
             return Decimal(quantity.value)
         if abs(value) <= MAX_INT64:
             return value
-        raise QueryError(f"{quantity} is not a 64-bit integer", code="window-overflow", span=_span(part))
+        refuse(_span(part), f"{quantity} is not a 64-bit integer", "window-overflow")
     label = _window_part_labels(part, "STRING")[0]
     return _text(label), _label_span(label)
 
@@ -331,7 +324,7 @@ def parse_window(bracket: Tokens, expression: ReadExpression) -> WindowSyntax:
         token = getattr(error, "token", None)
         where = token.start_pos if token is not None and token.type != "$END" else None
         raise unexpected(inside, where) from None
-    with placed(bracket.span):
+    with at(bracket.span):
         window = WindowSyntax(bracket.span, clause_of(tree, bracket), points=points_of(tree))
     if window.clause.kind != "LIFETIME":
         return window
@@ -446,14 +439,11 @@ def _with_lifetime(window: WindowSyntax, written: Tokens, expression: ReadExpres
         unit, span = last.word, last.span
     else:
         return replace(window, lifetime=expression(written))
-    with placed(span):
+    with at(span):
         scale = MICROSECONDS.get(unit_name(unit))
     if scale is None:
-        raise QueryError(
-            "a LIFETIME is a time, not a number of rows",
-            code="window-unit",
-            span=span,
-            hint="the last n rows are [ROWS n]",
+        refuse(
+            span, "a LIFETIME is a time, not a number of rows", "window-unit", "the last n rows are [ROWS n]"
         )
     value, scale = _whole(value, scale)
     return _scaled(window, value, scale)

@@ -35,9 +35,10 @@ from windrow.algebra.plan import Plan
 from windrow.errors import QueryError
 from windrow.language.binder import constants, context, names, select_list, sources
 from windrow.language.binder.expressions import ExpressionBinder, has_aggregate, is_bound
-from windrow.language.binder.scope import Scope, at, mistake, refuse
+from windrow.language.binder.scope import Scope
 from windrow.language.syntax import Apply, Constant, FrameSyntax, Name, Node, Select, Star, meaning
 from windrow.language.syntax import OverCall as Written
+from windrow.language.tokens import at, mistake, refuse
 from windrow.windows.domain import Quantity
 
 # ------------------------------------------------------------ GROUP BY

@@ -15,9 +15,9 @@ from decimal import Decimal
 from windrow.algebra import types as dt
 from windrow.algebra.expressions import Literal
 from windrow.errors import QueryError
-from windrow.language.binder.scope import refuse
 from windrow.language.literals import CALENDAR, DAY, instant
 from windrow.language.syntax import Constant, Node
+from windrow.language.tokens import refuse
 
 _PLAIN = {
     "STRING": dt.STRING,

@@ -24,9 +24,9 @@ from windrow.algebra import catalog, checks, expressions
 from windrow.algebra import operators as ops
 from windrow.algebra.plan import Emit, Plan, StreamUnion, StreamWord, Window
 from windrow.language import syntax
-from windrow.language.binder.scope import Scope, walk
+from windrow.language.binder.scope import Scope
 from windrow.language.catalog import Catalog
-from windrow.language.syntax import QueryExpression
+from windrow.language.syntax import QueryExpression, walk
 from windrow.windows.domain import Domain
 
 # ------------------------------------------------------------ what the parts share

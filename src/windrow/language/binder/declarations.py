@@ -23,10 +23,11 @@ from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import written_type
 from windrow.language.binder.expressions import ExpressionBinder
-from windrow.language.binder.scope import NamedColumn, Scope, at, refuse, walk
+from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.catalog import Catalog, Inference, StandingArchive, StandingQuery
 from windrow.language.statements import CreateArchive
-from windrow.language.syntax import ColumnDef, CreateStream, CreateTable, Name, Node, ProgressSyntax, placed
+from windrow.language.syntax import ColumnDef, CreateStream, CreateTable, Name, Node, ProgressSyntax, walk
+from windrow.language.tokens import at, refuse
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
 from windrow.windows.patterns import Pattern
 from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
@@ -39,7 +40,7 @@ AT = "at"
 
 def bind_archive(statement: CreateArchive, catalog: Catalog) -> StandingArchive:
     """The archive a CREATE ARCHIVE declares."""
-    with placed(statement.source_at):
+    with at(statement.source_at):
         source = catalog.find(statement.source)
         if isinstance(source, Table):
             raise QueryError(
@@ -49,9 +50,9 @@ def bind_archive(statement: CreateArchive, catalog: Catalog) -> StandingArchive:
             )
         if isinstance(source, StandingQuery):
             check_lifetimes(source)
-    with placed(statement.key_at):
+    with at(statement.key_at):
         key = _key(statement.key, source)
-    with placed(statement.keep_at):
+    with at(statement.keep_at):
         domain = source.domain if isinstance(source, Stream) else source.plan.leaves[0].domain
         refuse_resolution(domain, "an archive")
         keep = statement.ticks(domain)

@@ -18,8 +18,9 @@ from windrow.errors import QueryError, nearest, one_letter_off
 from windrow.language import syntax
 from windrow.language.binder import ways_out
 from windrow.language.binder.constants import literal, suffixed, written_type
-from windrow.language.binder.scope import Scope, at, mistake, refuse
-from windrow.language.shape import children
+from windrow.language.binder.scope import Scope
+from windrow.language.syntax import children
+from windrow.language.tokens import at, mistake, refuse
 
 if TYPE_CHECKING:
     from windrow.language.binder.aggregates import Overs
@@ -109,8 +110,13 @@ class ExpressionBinder:
         """Refused: there are only rows here."""
         elsewhere = "aggregates stand in the select list, HAVING and ORDER BY"
         hint = _INSTEAD_OF_AGGREGATE.get(self.clause, elsewhere).format(node.span.quoted)
-        message = f"{node.function.upper()} is about a group of rows, but {self.clause} is about one row"
-        refuse(node, message, "misplaced-aggregate", hint)
+        name = node.function.upper()
+        refuse(
+            node,
+            f"{name} is about a group of rows, but {self.clause} is about one row",
+            "misplaced-aggregate",
+            hint,
+        )
 
     def _function(self, node: syntax.Apply) -> Expression:
         if node.distinct or node.where is not None or node.order:

@@ -39,8 +39,10 @@ from windrow.language.binder import select_list, sources, ways_out
 from windrow.language.binder.aggregates import Groups, group_rows, is_grouped
 from windrow.language.binder.context import Context, Leaves, bounds_over, pseudo_reads
 from windrow.language.binder.expressions import ExpressionBinder, conditions, has_aggregate
-from windrow.language.binder.scope import NamedColumn, Scope, at, mistake, refuse, walk
+from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.binder.sources import NESTED, Conditions, FromItem, renamed, table_at_its_rows
+from windrow.language.syntax import walk
+from windrow.language.tokens import at, mistake, refuse
 from windrow.optimizer.trees import can_ever_fail
 from windrow.windows import landmark, ranges, spec
 

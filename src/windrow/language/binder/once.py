@@ -16,8 +16,8 @@ is no stream at all, tables stand for what they hold. `now()` is the time at whi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from time import time_ns
 from typing import Any
 
@@ -30,7 +30,7 @@ from windrow.errors import QueryError
 from windrow.language import lift_literals, sql, syntax
 from windrow.language.binder.queries import bind_relation
 from windrow.language.catalog import Catalog, StandingQuery
-from windrow.language.tokens import TokenKind, Tokens
+from windrow.language.tokens import TokenKind, Tokens, refuse
 from windrow.windows.clause import WindowClause
 from windrow.windows.domain import ARRIVAL_TS
 
@@ -68,7 +68,7 @@ def read_once(tokens: Tokens) -> syntax.SelectOnce:
             option = {"priority": cursor.whole("a whole number")}  # type: ignore[dict-item]
         if option.keys() & found.keys():
             span = cursor.tokens[cursor.index - 1].span
-            raise QueryError(f"{word} is there twice", code="syntax", span=span, hint="leave one out")
+            refuse(span, f"{word} is there twice", "syntax", "leave one out")
         found |= option
     return syntax.SelectOnce(tokens.span, query, **found)
 
@@ -93,24 +93,25 @@ def bind_once(statement: syntax.SelectOnce, catalog: Catalog, now: int | None = 
     query = _as_relation(_with_time(statement.query, moment))
     stand_ins = _StandIns(catalog, query)
     working = catalog.copy()
-    query = stand_ins.query(query)
+    changed = stand_ins.changed(query)
+    assert isinstance(changed, syntax.QueryExpression)
     for stream in stand_ins.streams.values():
         working.add(stream)
-    plan = bind_relation(query, working)
+    plan = bind_relation(changed, working)
     return Once(plan, statement.isolation, statement.priority, stand_ins.answers, stand_ins.tables)
 
 
-def _as_relation(query: syntax.QueryExpression) -> syntax.QueryExpression:
+def _as_relation(query: syntax.Node) -> syntax.QueryExpression:
     """The same, giving whole answers."""
     if isinstance(query, syntax.SetOperation):
         return replace(query, left=_as_relation(query.left), right=_as_relation(query.right))
     assert isinstance(query, syntax.Select)
     if query.word not in (StreamWord.AUTO, StreamWord.RSTREAM):
-        raise QueryError(
+        refuse(
+            query,
             f"a SELECT by itself gives what its windows hold now, and {query.word.value} is about changes",
-            code="stream-word",
-            span=query.span,
-            hint=f"leave {query.word.value} out, or write CREATE QUERY name AS SELECT {query.word.value}(…)",
+            "stream-word",
+            f"leave {query.word.value} out, or write CREATE QUERY name AS SELECT {query.word.value}(…)",
         )
     if query.order_by and query.limit is None:
         limit = syntax.Constant(query.order_by[-1][0].span, _NO_LIMIT, "NUMBER")
@@ -118,12 +119,8 @@ def _as_relation(query: syntax.QueryExpression) -> syntax.QueryExpression:
     return replace(query, word=StreamWord.RSTREAM)
 
 
-def _with_time(node: Any, now: int) -> Any:
+def _with_time(node: syntax.Node, now: int) -> syntax.Node:
     """The query with the time at which it is asked in the place of `now()` and its like."""
-    if isinstance(node, tuple):
-        return tuple(_with_time(each, now) for each in node)
-    if not isinstance(node, syntax.Node):
-        return node
     name = None
     if isinstance(node, syntax.Apply) and not node.args:
         name = node.function.lower()
@@ -133,9 +130,7 @@ def _with_time(node: Any, now: int) -> Any:
         return syntax.Constant(node.span, timestamp_text(now), "TIMESTAMP")
     if name in _DATES:
         return syntax.Constant(node.span, date_text(now), "DATE")
-    parts = {part.name: getattr(node, part.name) for part in fields(node)}
-    changed = {part: new for part, old in parts.items() if (new := _with_time(old, now)) != old}
-    return replace(node, **changed) if changed else node
+    return syntax.rebuilt(node, lambda part: _with_time(part, now), into_queries=True)
 
 
 _TIMES = ("now", "current_timestamp", "localtimestamp")
@@ -150,24 +145,16 @@ class _StandIns:
         self.streams: dict[str, Stream] = {}
         self.answers: dict[str, str] = {}
         self.tables: dict[str, str] = {}
-        entries = [self._entry(source) for source in _sources(query) if source.query is None]
+        nodes = syntax.walk(query, into_queries=True)
+        sources = (node for node in nodes if isinstance(node, syntax.FromEntry))
+        entries = [self._entry(source) for source in sources if source.query is None]
         self._only_tables = bool(entries) and all(isinstance(entry, Table) for entry in entries)
 
-    def query(self, query: syntax.QueryExpression) -> syntax.QueryExpression:
+    def changed(self, node: syntax.Node) -> syntax.Node:
         """The query with other sources."""
-        changed: syntax.QueryExpression = self._changed(query)
-        return changed
-
-    def _changed(self, node: Any) -> Any:
         if isinstance(node, syntax.FromEntry) and node.query is None:
             return self._source(node)
-        if isinstance(node, tuple):
-            return tuple(self._changed(each) for each in node)
-        if not isinstance(node, syntax.Node):
-            return node
-        parts = {part.name: getattr(node, part.name) for part in fields(node)}
-        changed = {name: new for name, old in parts.items() if (new := self._changed(old)) is not old}
-        return replace(node, **changed) if any(changed[name] != parts[name] for name in changed) else node
+        return syntax.rebuilt(node, self.changed, into_queries=True)
 
     def _source(self, source: syntax.FromEntry) -> syntax.FromEntry:
         if source.window is not None:
@@ -199,15 +186,3 @@ def answers_of(query: StandingQuery) -> Stream:
     at = instant_type(query.plan.leaves[0].domain)
     columns = [Field(f.name + "_" * (f.name == "at"), f.type) for f in query.plan.schema]
     return Stream(f"answers of {query.name}", Schema((Field("at", at), *columns)), "at")
-
-
-def _sources(node: Any) -> Iterator[syntax.FromEntry]:
-    if isinstance(node, syntax.FromEntry):
-        yield node
-    parts: Any = ()
-    if isinstance(node, tuple):
-        parts = node
-    elif isinstance(node, syntax.Node):
-        parts = tuple(getattr(node, part.name) for part in fields(node))
-    for part in parts:
-        yield from _sources(part)

@@ -29,11 +29,12 @@ from windrow.language import syntax
 from windrow.language.binder import constants, expressions, from_where, ways_out
 from windrow.language.binder.aggregates import Groups, Overs, is_grouped
 from windrow.language.binder.context import Context, Relation, bounds_over
-from windrow.language.binder.scope import Scope, at, rebuilt, refuse, walk
+from windrow.language.binder.scope import Scope
 from windrow.language.binder.select_list import SelectList, expand
 from windrow.language.binder.sources import NESTED, entries_of, equal_or_null, moves, renamed, window
 from windrow.language.catalog import Catalog
-from windrow.language.syntax import meaning
+from windrow.language.syntax import meaning, rebuilt, walk
+from windrow.language.tokens import at, refuse
 
 # ------------------------------------------------------------ select
 #

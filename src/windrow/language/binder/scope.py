@@ -2,83 +2,19 @@
 
 A column's name in the plan is `alias.column`, unique in the whole query. Names are found in any case.
 A nested EXISTS sees the columns of the query around it, behind its own.
-
-Places: where in the text an error belongs. Plan nodes, windows and functions refuse what has no meaning,
-but know no text. Whoever binds a piece of syntax does so `at` its node, and an error that has no place yet
-gets the place of the innermost one.
-
->>> from windrow.errors import Span
->>> from windrow.language.syntax import Star
->>> try:
-...     with at(Star(Span(0, 9))), at(Star(Span(4, 5))):
-...         raise QueryError("no")
-... except QueryError as error:
-...     print(error.span)
-Span(start=4, end=5)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from typing import Any, NoReturn
+from dataclasses import dataclass
 
 from windrow.algebra.expressions import ColumnRef, Expression, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.functions.refusals import CLOCK_WORDS, clock_refusal
 from windrow.algebra.types import STRING, Kind
 from windrow.errors import QueryError, nearest
-from windrow.language.shape import children
-from windrow.language.syntax import Name, Node, QueryExpression
-
-# ------------------------------------------------------------ places in the text
-
-
-@contextmanager
-def at(node: Node) -> Iterator[None]:
-    """Errors without a place, raised inside, are about `node`."""
-    try:
-        yield
-    except QueryError as error:
-        if error.span is None and error.text is None:
-            error.span = node.span
-        raise
-
-
-def mistake(node: Node, message: str, code: str, hint: str | None) -> QueryError:
-    """What is wrong with a piece of the text."""
-    return QueryError(message, code=code, span=node.span, hint=hint)
-
-
-def refuse(node: Node, message: str, code: str, hint: str | None) -> NoReturn:
-    """Say what is wrong with a piece of the text."""
-    raise mistake(node, message, code, hint)
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, in the order of the text; nested queries are not entered."""
-    yield node
-    for child in children(node):
-        if not isinstance(child, QueryExpression):
-            yield from walk(child)
-
-
-def rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The node with `change` applied to each part of it that is syntax; nested queries stay as they are."""
-    changed: dict[str, Any] = {}
-    for part in fields(node):
-        value = getattr(node, part.name)
-        if isinstance(value, Node) and not isinstance(value, QueryExpression):
-            changed[part.name] = change(value)
-        elif isinstance(value, tuple) and value and isinstance(value[0], Node):
-            changed[part.name] = tuple(change(each) for each in value)
-        elif isinstance(value, tuple) and value and isinstance(value[0], tuple):
-            changed[part.name] = tuple((change(key), descending) for key, descending in value)
-    return replace(node, **changed)
-
-
-# ------------------------------------------------------------ names
+from windrow.language.syntax import Name
+from windrow.language.tokens import mistake, refuse
 
 
 @dataclass(frozen=True)
@@ -164,11 +100,11 @@ class Scope:
                 return only[0].column
             raise self._unknown(name)
         if not self.outer.find(name.parts):
-            raise QueryError(
+            refuse(
+                name,
                 f"`{'.'.join(name.parts)}` belongs to a query two levels around this EXISTS",
-                code="correlation-depth",
-                span=name.span,
-                hint="an EXISTS can only read the query right around it",
+                "correlation-depth",
+                "an EXISTS can only read the query right around it",
             )
         return self.outer.resolve(name)
 
@@ -184,14 +120,14 @@ class Scope:
         written = ".".join(name.parts)
         if len(name.parts) > 2:
             message, hint = f"`{written}` has too many parts", "write `column` or `alias.column`"
-            return QueryError(message, code="unknown-column", span=name.span, hint=hint)
+            return mistake(name, message, "unknown-column", hint)
         if len(name.parts) == 2 and not any(s.lower() == name.parts[0].lower() for s in self._all_sources):
             hint = nearest(name.parts[0], self._all_sources) or "FROM names the sources"
             message = f"nothing in FROM is called `{name.parts[0]}`"
-            return QueryError(message, code="unknown-source", span=name.span, hint=hint)
+            return mistake(name, message, "unknown-source", hint)
         if written.lower() in _ELSEWHERE:
             hint = f"write {_ELSEWHERE[written.lower()]}"
-            return QueryError(f"no column `{written}`", code="unknown-column", span=name.span, hint=hint)
+            return mistake(name, f"no column `{written}`", "unknown-column", hint)
         if written.lower() in CLOCK_WORDS:
             refused = clock_refusal(written.lower())
             refused.span = name.span
@@ -200,9 +136,9 @@ class Scope:
         unnamed = next((entry for entry in own if _is_of(entry, name)), None)
         if unnamed is not None:
             hint = f"give it that name in the nested query: {unnamed.name} AS {name.parts[-1]}"
-            return QueryError(f"no column `{written}`", code="unknown-column", span=name.span, hint=hint)
+            return mistake(name, f"no column `{written}`", "unknown-column", hint)
         near = nearest(name.parts[-1], [entry.name for entry in own])
-        return QueryError(f"no column `{written}`", code="unknown-column", span=name.span, hint=near)
+        return mistake(name, f"no column `{written}`", "unknown-column", near)
 
     @property
     def _all_sources(self) -> tuple[str, ...]:
@@ -235,9 +171,9 @@ def _same(one: str, other: str) -> bool:
 
 def _ambiguous(name: Name, found: list[NamedColumn]) -> QueryError:
     candidates = " or ".join(f"`{entry.full_name}`" for entry in found)
-    return QueryError(
+    return mistake(
+        name,
         f"`{'.'.join(name.parts)}` could be {candidates}",
-        code="ambiguous-column",
-        span=name.span,
-        hint=f"say which, as in {found[0].full_name}",
+        "ambiguous-column",
+        f"say which, as in {found[0].full_name}",
     )

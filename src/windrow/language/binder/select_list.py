@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 from windrow.errors import nearest
 from windrow.language.binder import constants, expressions, names
-from windrow.language.binder.scope import NamedColumn, Scope, rebuilt, refuse
-from windrow.language.syntax import Name, Node, SelectItem, Star
+from windrow.language.binder.scope import NamedColumn, Scope
+from windrow.language.syntax import Name, Node, SelectItem, Star, rebuilt
+from windrow.language.tokens import refuse
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,13 @@ class SelectList:
 
     def _at_position(self, node: Node, position: int) -> Node:
         if not 1 <= position <= len(self.items):
-            message = f"there is no output {position} in a select list of {len(self.items)}"
-            refuse(node, message, "bad-position", "positions count from 1")
+            count = len(self.items)
+            refuse(
+                node,
+                f"there is no output {position} in a select list of {count}",
+                "bad-position",
+                "positions count from 1",
+            )
         return self.items[position - 1].node
 
 

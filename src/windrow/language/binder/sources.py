@@ -31,9 +31,10 @@ from windrow.errors import QueryError, nearest
 from windrow.language import syntax
 from windrow.language.binder.context import Context, Reads, Relation, bounds_over, parts, pseudo_of
 from windrow.language.binder.expressions import ExpressionBinder
-from windrow.language.binder.scope import NamedColumn, Scope, at, refuse, walk
+from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.catalog import Catalog, StandingQuery
-from windrow.language.syntax import ExistsTest, FromEntry, InTest, QueryExpression, Select, WindowSyntax
+from windrow.language.syntax import ExistsTest, FromEntry, InTest, QueryExpression, Select, WindowSyntax, walk
+from windrow.language.tokens import at, refuse
 from windrow.optimizer.trees import can_ever_fail
 from windrow.windows.clause import WindowClause, resolve
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution

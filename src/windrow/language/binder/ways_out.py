@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from windrow.errors import Span
 from windrow.language import syntax
-from windrow.language.shape import children
 
 
 def in_expression(test: syntax.InTest) -> str:
@@ -109,15 +108,10 @@ def _one_equality(
 def _reads_around(query: syntax.Select) -> bool:
     """Whether a condition names a source that is not the query's own."""
     own = _called(query)
-    names = _names(query.where) if query.where is not None else []
-    return any(len(name.parts) > 1 and name.parts[0].lower() not in own for name in names)
+    nodes = syntax.walk(query.where, into_queries=True) if query.where is not None else ()
+    names = (node.parts for node in nodes if isinstance(node, syntax.Name))
+    return any(len(parts) > 1 and parts[0].lower() not in own for parts in names)
 
 
 def _called(query: syntax.Select) -> set[str]:
     return {(source.alias or source.name or "").lower() for source in query.sources}
-
-
-def _names(node: syntax.Node) -> list[syntax.Name]:
-    if isinstance(node, syntax.Name):
-        return [node]
-    return [name for child in children(node) for name in _names(child)]
