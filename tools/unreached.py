@@ -44,9 +44,6 @@ DOCUMENTS = ("README.md", "docs")
 ALLOWED: dict[str, str] = {
     **dict.fromkeys(
         (
-            "windrow.kernels.relational.join.order.MOST_WINDOWS_SURVEYED",
-            "windrow.kernels.relational.join.order.OrderSurvey",
-            "windrow.kernels.relational.join.order.survey_orders",
             "windrow.optimizer.flows.SlidingWork.paned",
             "windrow.optimizer.flows.SlidingWork.pays",
         ),

@@ -84,7 +84,7 @@ def run(setting: Setting, options: Options) -> Findings:
 
 def orders_tried(windows: tuple[WindowStats, ...]) -> dict[str, tuple[WindowStats, ...]]:
     """The order that is chosen, others that the heuristics look at, and the worst, by their names."""
-    found = [augmented_order(windows).order, windows, selectivity_order(windows), _worst(windows)]
+    found = [augmented_order(windows), windows, selectivity_order(windows), _worst(windows)]
     return {" ".join(each.name for each in order): order for order in found}
 
 
@@ -100,7 +100,7 @@ def plan(text: str) -> Emit:
 
 def algorithms(windows: Sequence[WindowStats], interval: int) -> dict[str, tuple[str, Physical]]:
     """The query and the options of each algorithm, in the order that is chosen."""
-    best = augmented_order(windows).order
+    best = augmented_order(windows)
     plain, restoring = (join(best, slide=interval, word=word) for word in ("ISTREAM", "ISTREAM_RESTORE"))
     found = {}
     for name, kind in ((LOOPS, Tables.LOOPS), (HASHED, Tables.HASH)):

@@ -74,7 +74,7 @@ def _cheapest(plan: Join, statistics: flows.Statistics) -> list[int]:
 
 def _heuristic(plan: Join, common: list[str], statistics: flows.Statistics) -> list[int]:
     windows = [_stats(part, name, statistics) for part, name in zip(plan.inputs, common, strict=True)]
-    return [common.index(window.name) for window in augmented_order(windows).order]
+    return [common.index(window.name) for window in augmented_order(windows)]
 
 
 def _common_attribute(plan: Join) -> list[str] | None:

@@ -139,8 +139,8 @@ def cheaper(
         for place, (rate, size, different) in enumerate(zip(rates, rows, values, strict=True))
     ]
     best = augmented_order(windows)
-    if best.cost < CLEARLY_CHEAPER * order_cost([windows[place] for place in order]):
-        return tuple(int(window.name) for window in best.order)
+    if order_cost(best) < CLEARLY_CHEAPER * order_cost([windows[place] for place in order]):
+        return tuple(int(window.name) for window in best)
     return order
 
 

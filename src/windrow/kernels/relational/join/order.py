@@ -32,36 +32,24 @@ of one common list (containment of value sets).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations
 
 
 @dataclass(frozen=True, slots=True)
 class WindowStats:
     """One input of the join: `rate` tuples arrive per unit of time and stay for `length` units.
 
-    `distinct` is the number of distinct values of the join attribute in the window. The symbols of
-    Table 5.1 are lambda, T and v.
+    `distinct` is the number of distinct values of the join attribute in the window, at least 1. The symbols
+    of Table 5.1 are lambda, T and v.
 
     >>> WindowStats("bids", rate=10, length=100, distinct=500).tuples
     1000
-    >>> WindowStats("bids", rate=10, length=0, distinct=500)
-    Traceback (most recent call last):
-    ValueError: window bids: length must be a finite number above 0, not 0
     """
 
     name: str
     rate: float
     length: float
     distinct: float
-
-    def __post_init__(self) -> None:
-        for field, value in (("rate", self.rate), ("length", self.length)):
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"window {self.name}: {field} must be a finite number above 0, not {value}")
-        if not (math.isfinite(self.distinct) and self.distinct >= 1):
-            raise ValueError(
-                f"window {self.name}: distinct must be a finite number of at least 1, not {self.distinct}"
-            )
 
     @property
     def tuples(self) -> float:
@@ -72,36 +60,13 @@ class WindowStats:
 JoinOrder = tuple[WindowStats, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Intermediate:
-    """A partial result: how many tuples are expected, with how many distinct join values."""
+def _joined(tuples: float, distinct: float, window: WindowStats) -> tuple[float, float]:
+    """The tuples and distinct values of a partial result joined with one window more.
 
-    tuples: float
-    distinct: float
-
-    def join(self, window: WindowStats) -> "Intermediate":
-        """One window more. By containment, the side with fewer values finds all of them on the other side.
-
-        So each pair of tuples matches with probability 1 / max(v, v'), and min(v, v') values survive.
-
-        >>> Intermediate(1000, 500).join(WindowStats("b", rate=1, length=100, distinct=50))
-        Intermediate(tuples=200.0, distinct=50)
-        """
-        matches = self.tuples * window.tuples / max(self.distinct, window.distinct)
-        return Intermediate(matches, min(self.distinct, window.distinct))
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """One loop of evaluating the arrivals of one stream: one summand of the thesis' X_i.
-
-    `partials` results per new tuple reach the loop, and each scans all of `window`: `comparisons` per unit
-    of time, over all new tuples.
+    By containment, the side with fewer values finds all of them on the other side. So each pair of tuples
+    matches with probability 1 / max(v, v'), and min(v, v') values survive.
     """
-
-    window: WindowStats
-    partials: float
-    comparisons: float
+    return tuples * window.tuples / max(distinct, window.distinct), min(distinct, window.distinct)
 
 
 def join_size(windows: Sequence[WindowStats]) -> float:
@@ -111,52 +76,29 @@ def join_size(windows: Sequence[WindowStats]) -> float:
     >>> join_size([a, b]), join_size([a, b, WindowStats("c", 1, 200, 40)])
     (200.0, 800.0)
     """
-    if not windows:
-        raise ValueError("the size of a join of no windows is not defined")
-    result = Intermediate(windows[0].tuples, windows[0].distinct)
-    for window in windows[1:]:
-        result = result.join(window)
-    return result.tuples
-
-
-def probing_order(order: Sequence[WindowStats], arriving: WindowStats) -> JoinOrder:
-    """The windows that a new tuple of `arriving` scans, outermost loop first (Table 5.2).
-
-    >>> a, b, c = (WindowStats(name, 1, 100, 10) for name in "abc")
-    >>> [window.name for window in probing_order([a, b, c], arriving=b)]
-    ['a', 'c']
-    """
-    if arriving not in order:
-        raise ValueError(f"window {arriving.name} is not in the join order")
-    return tuple(window for window in order if window != arriving)
-
-
-def probes(order: Sequence[WindowStats], arriving: WindowStats) -> tuple[Probe, ...]:
-    """The loops that evaluate the arrivals of one stream, outermost first; their comparisons sum to X_i.
-
-    The first window is scanned once per arrival, the second once per match in the first, and so on. What
-    the innermost loop finds is the answer: it is scanned no further and costs nothing more.
-
-    >>> a, b, c = (WindowStats(name, rate=2, length=10, distinct=5) for name in "abc")
-    >>> [(loop.window.name, loop.partials, loop.comparisons) for loop in probes([a, b, c], arriving=c)]
-    [('a', 1.0, 40.0), ('b', 4.0, 160.0)]
-    """
-    loops = []
-    partial = Intermediate(1.0, arriving.distinct)
-    for window in probing_order(order, arriving):
-        loops.append(Probe(window, partial.tuples, arriving.rate * partial.tuples * window.tuples))
-        partial = partial.join(window)
-    return tuple(loops)
+    first, *others = windows
+    tuples, distinct = first.tuples, first.distinct
+    for window in others:
+        tuples, distinct = _joined(tuples, distinct, window)
+    return tuples
 
 
 def arrival_cost(order: Sequence[WindowStats], arriving: WindowStats) -> float:
     """X_i: comparisons per unit of time spent on the arrivals of one stream.
 
+    The first other window is scanned once per arrival, the next once per match in the first, and so on. What
+    the innermost loop finds is the answer: it is scanned no further and costs nothing more.
+
     >>> a, b = WindowStats("a", rate=10, length=100, distinct=5), WindowStats("b", 1, 30, 5)
     >>> arrival_cost([a, b], arriving=a), arrival_cost([a, b], arriving=b)
     (300.0, 1000.0)
     """
-    return math.fsum(loop.comparisons for loop in probes(order, arriving))
+    partials, distinct, loops = 1.0, arriving.distinct, []
+    for window in order:
+        if window != arriving:
+            loops.append(arriving.rate * partials * window.tuples)
+            partials, distinct = _joined(partials, distinct, window)
+    return math.fsum(loops)
 
 
 def order_cost(order: Sequence[WindowStats]) -> float:
@@ -169,58 +111,7 @@ def order_cost(order: Sequence[WindowStats]) -> float:
     >>> order_cost([many, few, other]), order_cost([few, other, many])
     (900.0, 4500.0)
     """
-    names = [window.name for window in order]
-    if len(set(names)) < len(names):
-        raise ValueError(f"each window occurs once in a join order, not {', '.join(names)}")
     return math.fsum(arrival_cost(order, arriving) for arriving in order)
-
-
-MOST_WINDOWS_SURVEYED = 8
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenOrder:
-    """An order, its cost per unit of time, and how many orders were costed to find it."""
-
-    order: JoinOrder
-    cost: float
-    examined: int
-
-
-@dataclass(frozen=True, slots=True)
-class OrderSurvey:
-    """What all orders cost; `best_orders` holds every order that ties for the least cost."""
-
-    best_orders: tuple[JoinOrder, ...]
-    best_cost: float
-    worst_cost: float
-    mean_cost: float
-    examined: int
-
-
-def survey_orders(windows: Sequence[WindowStats]) -> OrderSurvey:
-    """Cost every order: the yardstick for the heuristics, for a join of few windows.
-
-    >>> a, b, c = WindowStats("a", 1, 90, 9), WindowStats("b", 1, 10, 9), WindowStats("c", 1, 50, 9)
-    >>> survey = survey_orders([a, b, c])
-    >>> ["".join(window.name for window in order) for order in survey.best_orders], survey.examined
-    (['bca'], 6)
-    """
-    _check_joinable(windows)
-    if len(windows) > MOST_WINDOWS_SURVEYED:
-        raise ValueError(
-            f"{len(windows)} windows have {math.factorial(len(windows))} orders; at most"
-            f" {MOST_WINDOWS_SURVEYED} windows are surveyed, use augmented_order for more"
-        )
-    costs = {order: order_cost(order) for order in permutations(windows)}
-    least = min(costs.values())
-    return OrderSurvey(
-        best_orders=tuple(order for order, cost in costs.items() if math.isclose(cost, least)),
-        best_cost=least,
-        worst_cost=max(costs.values()),
-        mean_cost=math.fsum(costs.values()) / len(costs),
-        examined=len(costs),
-    )
 
 
 def selectivity_order(windows: Sequence[WindowStats]) -> JoinOrder:
@@ -234,7 +125,6 @@ def selectivity_order(windows: Sequence[WindowStats]) -> JoinOrder:
     >>> [window.name for window in selectivity_order(windows)]
     ['b', 'c', 'a']
     """
-    _check_joinable(windows)
     ranked = sorted(windows, key=lambda window: (-window.distinct, window.tuples))
     order: JoinOrder = min(combinations(ranked, 2), key=join_size)
     while len(order) < len(windows):
@@ -274,17 +164,14 @@ def candidate_orders(windows: Sequence[WindowStats]) -> tuple[JoinOrder, ...]:
     return tuple(_merge(slow, fast, depths) for depths in _liftings(own_depths, top_third))
 
 
-def augmented_order(windows: Sequence[WindowStats]) -> ChosenOrder:
+def augmented_order(windows: Sequence[WindowStats]) -> JoinOrder:
     """The augmented heuristic: the cheapest of the candidate orders.
 
     >>> windows = [WindowStats("a", 1, 100, 90), WindowStats("b", 1, 100, 6), WindowStats("c", 1, 100, 3)]
-    >>> chosen = augmented_order([*windows, WindowStats("F", 10, 100, 40)])
-    >>> "".join(window.name for window in chosen.order), chosen.examined
-    ('aFbc', 3)
+    >>> "".join(window.name for window in augmented_order([*windows, WindowStats("F", 10, 100, 40)]))
+    'aFbc'
     """
-    costs = {order: order_cost(order) for order in candidate_orders(windows)}
-    cheapest = min(costs, key=costs.__getitem__)
-    return ChosenOrder(cheapest, costs[cheapest], examined=len(costs))
+    return min(candidate_orders(windows), key=order_cost)
 
 
 def _liftings(own_depths: Sequence[int], top_third: int) -> list[tuple[int, ...]]:
@@ -310,12 +197,3 @@ def _merge(slow: JoinOrder, fast: JoinOrder, depths: Sequence[int]) -> JoinOrder
     placed = [(depth, 0, window) for depth, window in zip(depths, fast, strict=True)]
     placed += [(depth, 1, window) for depth, window in enumerate(slow)]
     return tuple(window for _, _, window in sorted(placed, key=lambda place: place[:2]))
-
-
-def _check_joinable(windows: Sequence[WindowStats]) -> None:
-    """Refuse what has no join order, before a heuristic runs into it."""
-    if len(windows) < 2:
-        raise ValueError(f"a join order needs at least two windows, not {len(windows)}")
-    names = [window.name for window in windows]
-    if len(set(names)) < len(names):
-        raise ValueError(f"the windows of a join need different names, not {', '.join(names)}")
