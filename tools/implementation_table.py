@@ -14,7 +14,7 @@ from tools.pattern_table import OPERATORS, WINDOWS, built
 from windrow.algebra.functions import call
 from windrow.algebra.operators import Exists, Join
 from windrow.algebra.plan import Emit, Plan
-from windrow.kernels.relational.implementations import OperatorReading
+from windrow.kernels.relational.implementations import report
 from windrow.kernels.relational.program import RelationalProgram
 
 
@@ -35,7 +35,7 @@ def markdown() -> str:
 def _implementation_of(plan: Plan) -> str:
     """How an operator runs, if it is what a query asks for."""
     program = RelationalProgram(Emit(plan))
-    return str(OperatorReading(program, plan).of(program.builder.built[id(plan)]))
+    return str(report(program, plan, program.builder.built[id(plan)]))
 
 
 def _on_equal_keys(plan: Plan) -> Plan:

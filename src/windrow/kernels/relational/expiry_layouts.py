@@ -101,6 +101,11 @@ def frame_of(chunks: Sequence[Chunk], columns: Columns) -> pl.DataFrame:
 class ExpiryLayout(ABC):
     """A rule for chunks of rows with `#ve`, and perhaps `#n`."""
 
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """What people read."""
+
     @abstractmethod
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         """With new rows."""
@@ -129,6 +134,8 @@ class ExpiryLayout(ABC):
 class Fifo(ExpiryLayout):
     """Chunks in the order they came."""
 
+    text = "FIFO chunks"
+
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not frame.height:
             return chunks
@@ -155,6 +162,10 @@ class Calendar(ExpiryLayout):
     """
 
     buckets: int = 10
+
+    @property
+    def text(self) -> str:
+        return f"a calendar of {self.buckets} buckets"
 
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not frame.height:
@@ -206,6 +217,8 @@ class Calendar(ExpiryLayout):
 class ExpiryList(ExpiryLayout):
     """One list, looked through from end to end."""
 
+    text = "a list that is looked through"
+
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not frame.height:
             return chunks
@@ -219,6 +232,8 @@ class ExpiryList(ExpiryLayout):
 @dataclass(frozen=True)
 class Hashed(ExpiryLayout):
     """Equal rows added up: a negative row takes its like away. New rows wait until they are worth it."""
+
+    text = "a hash with negative rows"
 
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not frame.height:
@@ -237,6 +252,10 @@ class Sorted(ExpiryLayout):
     """Rows that end in a calendar, their negative rows with them; those without an end in a hash."""
 
     buckets: int = 10
+
+    @property
+    def text(self) -> str:
+        return f"a calendar of {self.buckets} buckets, early ends by negative rows"
 
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not frame.height:

@@ -27,9 +27,9 @@ classes, so a class can be renamed; a name that was ever committed is never give
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import singledispatch, singledispatchmethod
+from functools import singledispatchmethod
 from typing import Any
 
 from windrow.algebra.plan import Plan
@@ -165,9 +165,7 @@ class Implementation:
 
 def report(program: RelationalProgram, node: Plan, operator: Operator) -> Implementation:
     """What an operator says of itself."""
-    return replace(
-        OperatorReading(program, node).of(operator), kind=kind_of(operator), state=kept_by(operator)
-    )
+    return replace(_Reading(program, node).of(operator), kind=kind_of(operator))
 
 
 def placed(program: RelationalProgram) -> Iterator[tuple[Path, Plan, str | None, Operator | None]]:
@@ -193,27 +191,48 @@ def _tells(operator: Operator) -> bool:
     )
 
 
-def layout_text(layout: ExpiryLayout) -> str:
-    """A layout in words.
+#: what EXPLAIN says of operators of which nothing can be chosen: name and reason
+WORDS: dict[type, str] = {
+    rows.ByTuple: "rows between moves; rows move the window; one that leaves tells so",
+    extents.Sessions: "chains of rows; a session ends when no row has come for the gap",
+    Stateless: "row by row; leaves expiry alone",
+    distinct.DeltaStar: "δ*; no row below leaves early: each value with the end of its youngest copy",
+    distinct.Presence: f"δ, told; each value with the end of its youngest copy, {partners.ENDS_TOLD}",
+    ranks.Limited: "ranked at each change; any row may be among the first",
+    build.Outliving: "computed again where rows change;"
+    " results outlive rows of INTERNAL windows, and no faster way is known for this plan",
+    runs.Runs: "rows kept whole; what is computed again above needs where each began and ended",
+    internal.Recomputed: "computed again; from the rows that are kept below",
+    tables.LookedUp: "lookup on arrival; the table as of each row's instant",
+    tables.TablePieces: "rows of the table; a change retracts or adds results of rows before it",
+}
+#: what an operator keeps from one step to the next, where that is always the same
+KEPT: dict[type, str] = {
+    ByCount: "the count of each result",
+    rows.ByTuple: "the rows of the window, and the moves that are not final",
+    extents.Sessions: "the rows of open sessions",
+    distinct.DeltaStar: "each value with its youngest copy",
+    distinct.Presence: "each value with its youngest copy",
+    ranks.Limited: "all rows below",
+    internal.Staying: "results that outlive their rows",
+    build.Outliving: "the rows below, whole",
+    runs.Runs: "the rows below, whole",
+    internal.Recomputed: "results until they end",
+    tables.TablePieces: "the changes of the table that rows may still ask for",
+    tables.LookedUp: "the changes of the table that rows may still ask for",
+}
 
-    >>> layout_text(Calendar(4))
-    'a calendar of 4 buckets'
-    """
-    match layout:
-        case Fifo():
-            return "FIFO chunks"
-        case Calendar(buckets):
-            return f"a calendar of {buckets} buckets"
-        case Sorted(buckets):
-            return f"a calendar of {buckets} buckets, early ends by negative rows"
-        case Hashed():
-            return "a hash with negative rows"
-        case ExpiryList():
-            return "a list that is looked through"
-    raise TypeError(f"no words for {layout}")
+
+def _said(texts: dict[type, str], operator: Operator) -> str:
+    return next((texts[kind] for kind in type(operator).__mro__ if kind in texts), "")
 
 
-class OperatorReading:
+def _in(*layouts: ExpiryLayout) -> str:
+    """In which layouts something is kept, each named once."""
+    return " and ".join(dict.fromkeys(f"in {layout.text}" for layout in layouts))
+
+
+class _Reading:
     """Says of an operator what it has become."""
 
     def __init__(self, program: RelationalProgram, node: Plan) -> None:
@@ -223,30 +242,34 @@ class OperatorReading:
     @singledispatchmethod
     def of(self, operator: Operator) -> Implementation:
         """The operator's implementation."""
-        return Implementation(operator.name, "")
+        name, _, reason = _said(WORDS, operator).partition("; ")
+        return Implementation(name or operator.name, reason, _said(KEPT, operator))
 
     # The root.
 
     def _evaluated(self) -> str:
         why = self.program.why_not_lazy
-        return "lazily, when a report is due" if why is None else f"step by step: {why}"
+        return "evaluated lazily, when a report is due" if why is None else f"evaluated step by step: {why}"
 
     @of.register
     def _(self, operator: Changes) -> Implementation:
-        kept = f"rows that end at known times in {layout_text(operator.layout)}"
-        if all(map(_tells, operator.inputs)):
-            kept = "nothing is kept, since ends are told when they come"
-        return Implementation("changes", f"evaluated {self._evaluated()}; {kept}")
+        told = all(map(_tells, operator.inputs))
+        how = f"rows that end at known times {_in(operator.layout)}"
+        how = "nothing is kept, since ends are told when they come" if told else how
+        nothing = told or operator.emit.label.pattern is Pattern.MON
+        kept = "" if nothing else f"answers with their ends, {_in(operator.layout)}"
+        return Implementation("changes", f"{self._evaluated()}; {how}", kept)
 
     @of.register
     def _(self, operator: Snapshots) -> Implementation:
-        kept = layout_text(operator.layout)
-        return Implementation(operator.name, f"evaluated {self._evaluated()}; the rows alive in {kept}")
+        why = f"{self._evaluated()}; the rows alive {_in(operator.layout)}"
+        until = "until their extent is reported" if isinstance(operator, Reports) else _in(operator.layout)
+        return Implementation(operator.name, why, f"the rows alive, {until}")
 
     @of.register
     def _(self, operator: Restored) -> Implementation:
-        why = "results that came and went between two refreshes are reported too"
-        return Implementation("restored results", f"evaluated {self._evaluated()}; {why}")
+        why = f"{self._evaluated()}; results that came and went between two refreshes are reported too"
+        return Implementation("restored results", why, "results since the last refresh")
 
     # Windows.
 
@@ -254,21 +277,14 @@ class OperatorReading:
     def _(self, operator: leaf.Intervals) -> Implementation:
         if operator.ahead:
             return Implementation("intervals", "rows are passed on when they come, before they begin")
-        return Implementation("intervals", "known when a row comes; those that begin later wait")
+        why = "known when a row comes; those that begin later wait"
+        return Implementation("intervals", why, "rows that begin later")
 
     @of.register
     def _(self, operator: rows.Numbering) -> Implementation:
-        if not operator.passes_on:
-            return Implementation("numbered rows", "rows become states of the γ above, and are forgotten")
-        return Implementation("numbered rows", "a row leaves when others have come, and tells so")
-
-    @of.register
-    def _(self, operator: rows.ByTuple) -> Implementation:
-        return Implementation("rows between moves", "rows move the window; one that leaves tells so")
-
-    @of.register
-    def _(self, operator: extents.Sessions) -> Implementation:
-        return Implementation("chains of rows", "a session ends when no row has come for the gap")
+        why = "a row leaves when others have come, and tells so"
+        why = why if operator.passes_on else "rows become states of the γ above, and are forgotten"
+        return Implementation("numbered rows", why, "the rows of the window by number")
 
     @of.register
     def _(self, operator: leaf.Identified) -> Implementation:
@@ -276,90 +292,89 @@ class OperatorReading:
 
     @of.register
     def _(self, operator: leaf.NegativeRows) -> Implementation:
-        kept = layout_text(operator.layout)
-        return Implementation("negative rows", f"every row that leaves tells so; the window in {kept}")
+        why = f"every row that leaves tells so; the window {_in(operator.layout)}"
+        return Implementation("negative rows", why, f"the window, {_in(operator.layout)}")
 
     @of.register
     def _(self, operator: extents.Extents) -> Implementation:
-        return self.of(operator.inputs[0])
+        return replace(self.of(operator.inputs[0]), state="rows until their extents are known")
 
     # Operators.
 
     @of.register
-    def _(self, operator: Stateless) -> Implementation:
-        return Implementation("row by row", "leaves expiry alone")
-
-    @of.register
-    def _(self, operator: distinct.DeltaStar) -> Implementation:
-        return Implementation("δ*", "no row below leaves early: each value with the end of its youngest copy")
-
-    @of.register
-    def _(self, operator: distinct.Presence) -> Implementation:
-        return Implementation(
-            "δ, told", f"each value with the end of its youngest copy, {partners.ENDS_TOLD}"
-        )
-
-    @of.register
     def _(self, operator: distinct.CountingDelta) -> Implementation:
-        why = "rows below may leave early, so all copies are counted; known ends in "
-        return Implementation("counting δ", why + layout_text(operator.calendar))
+        why = f"rows below may leave early, so all copies are counted; known ends {_in(operator.calendar)}"
+        kept = f"the count of each value, known ends {_in(operator.calendar)}"
+        return Implementation("counting δ", why, kept)
 
     @of.register
     def _(self, operator: group_by.Grouped) -> Implementation:
-        why = f"some aggregate needs the rows of its group; these in {layout_text(operator.layout)}"
-        return Implementation("values recomputed where rows change", why)
+        why = f"some aggregate needs the rows of its group; these {_in(operator.layout)}"
+        kept = f"the rows of each group, {_in(operator.layout)}"
+        return Implementation("values recomputed where rows change", why, kept)
 
     @of.register
     def _(self, operator: totals.Running) -> Implementation:
         parts = ["totals are added to and subtracted from"] if not operator.only_selected else []
         parts += ["of extremes only rows that no younger one outdoes"] if operator.selected else []
-        return Implementation("running values", "; ".join(parts))
+        kept = "a total per group" + (" and candidates" if operator.selected else "")
+        kept = "candidates per group" if operator.only_selected else kept
+        return Implementation("running values", "; ".join(parts), kept)
 
     @of.register
     def _(self, operator: by_expiry.ByEnd) -> Implementation:
-        kept = "only states that none which lives longer outdoes" if operator.only_extremes else "no rows"
-        why = (
-            f"one state per group and instant at which rows leave, {kept}; in {layout_text(operator.layout)}"
-        )
-        return Implementation("states by end", why)
+        some = "only states that none which lives longer outdoes" if operator.only_extremes else "no rows"
+        why = f"one state per group and instant at which rows leave, {some}; {_in(operator.layout)}"
+        kept = f"a state per group and instant of leaving, {_in(operator.layout)}"
+        return Implementation("states by end", why, kept)
 
     @of.register
     def _(self, operator: by_expiry.Candidates) -> Implementation:
-        why = f"only rows that none which lives longer outdoes, in {layout_text(operator.layout)}"
-        return Implementation("candidates", why)
+        why = f"only rows that none which lives longer outdoes, {_in(operator.layout)}"
+        return Implementation("candidates", why, f"candidates per group, {_in(operator.layout)}")
 
     @of.register
     def _(self, operator: row_panes.Binned) -> Implementation:
-        return Implementation("bins", "one state per group and value that moves the window, no rows")
+        why = "one state per group and value that moves the window, no rows"
+        return Implementation("bins", why, "a state per group and value that moves the window")
 
     @of.register
     def _(self, operator: row_panes.RowPanes) -> Implementation:
-        panes = f"{operator.cut.per_window} panes per window"
+        how = "combined for each window"
         if isinstance(operator.kernel, subtract_on_evict.Differences):
             how = "added to running counts as they close and subtracted as they leave"
-        else:
-            how = (
-                "on two stacks"
-                if isinstance(operator.kernel, two_stacks.TwoStacks)
-                else "combined for each window"
-            )
-        return Implementation("panes of rows", f"states of {panes}, {how}; no rows are kept")
+        elif isinstance(operator.kernel, two_stacks.TwoStacks):
+            how = "on two stacks"
+        why = f"states of {operator.cut.per_window} panes per window, {how}; no rows are kept"
+        return Implementation("panes of rows", why, "a state per pane and group")
+
+    @of.register
+    def _(self, operator: ranks.Framed) -> Implementation:
+        kept = "the states of rows that later frames reach"
+        if not operator.is_bounded:
+            kept = "a state per partition, and those of rows that later frames reach or reach later"
+        why = "a row is combined into the frames it is in once it is final"
+        return Implementation("frames in order", why, kept)
 
     @of.register
     def _(self, operator: HeldRows) -> Implementation:
-        (joined,) = operator.inputs
-        found = self.of(joined)
-        return Implementation(found.name, f"{found.reason}; results are held until they begin")
+        found = self.of(operator.inputs[0])
+        why = f"{found.reason}; results are held until they begin"
+        return Implementation(found.name, why, "results until they begin")
 
     @of.register
     def _(self, operator: multiway.Joined) -> Implementation:
         how = "hash tables per window" if operator.hashes else "nested loops"
-        lazy = self.program.why_not_lazy is None
+        lazy = "lazy" if self.program.why_not_lazy is None else "eager"
         order = " → ".join(self._aliases(operator)) + (" at first, then as seen" if operator.reorders else "")
-        where = " and ".join(dict.fromkeys(map(layout_text, operator.layouts)))
+        where = " and ".join(dict.fromkeys(layout.text for layout in operator.layouts))
+        kept = f"the rows of each input, {_in(*operator.layouts)}"
+        if isinstance(operator, multiway.Catalogued):
+            kept = "the rows of each input, and results in a catalogue per window"
         return Implementation(
-            f"{how}, {'lazy' if lazy else 'eager'}, probing order {order}",
+            f"{how}, {lazy}, probing order {order}",
             f"inputs in {where}, {operator.expiry.text}; {self._results(operator)}",
+            kept,
         )
 
     def _aliases(self, operator: multiway.Joined) -> list[str]:
@@ -367,173 +382,26 @@ class OperatorReading:
         names += ["table"] * (len(operator.inputs) - len(names))
         return names if len(set(names)) == len(names) else [f"{n}#{i}" for i, n in enumerate(names, 1)]
 
-    def _results(self, operator: Operator) -> str:
+    def _results(self, operator: multiway.Joined) -> str:
         if isinstance(operator, multiway.Catalogued):
             return "results in a catalogue per window, by the rows that leave"
-        if isinstance(operator, multiway.Joined) and operator.tells:
-            return f"results {self.node.label.pattern}, {partners.ENDS_TOLD}"
-        kept = self.program.builder.choice.layout(operator)
-        return f"results {self.node.label.pattern}, for {layout_text(kept)}"
+        pattern = self.node.label.pattern
+        if operator.tells:
+            return f"results {pattern}, {partners.ENDS_TOLD}"
+        return f"results {pattern}, for {self.program.builder.choice.layout(operator).text}"
 
     @of.register
     def _(self, operator: negation.Difference) -> Implementation:
-        return Implementation("difference of counts", operator.retractions.text)
+        kept = "the rows of both sides, counted by value"
+        return Implementation("difference of counts", operator.retractions.text, kept)
 
     @of.register
     def _(self, operator: negation.Matched) -> Implementation:
         kind = "hash" if operator.condition.equalities and not operator.kept.loops else "loop"
-        what = f"{kind} match on distinct keys"
+        why = f"inputs in {' and '.join(layout.text for layout in operator.kept.layouts)}"
         if operator.tells:
-            return Implementation(what, f"results with {partners.ENDS_TOLD}")
-        if operator.negated:
-            return Implementation(what, operator.retractions.text)
-        return Implementation(what, f"inputs in {' and '.join(map(layout_text, operator.kept.layouts))}")
-
-    @of.register
-    def _(self, operator: ranks.Limited) -> Implementation:
-        return Implementation("ranked at each change", "any row may be among the first")
-
-    @of.register
-    def _(self, operator: ranks.Framed) -> Implementation:
-        return Implementation(
-            "frames in order", "a row is combined into the frames it is in once it is final"
-        )
-
-    @of.register
-    def _(self, operator: build.Outliving) -> Implementation:
-        why = "results outlive rows of INTERNAL windows, and no faster way is known for this plan"
-        return Implementation("computed again where rows change", why)
-
-    @of.register
-    def _(self, operator: runs.Runs) -> Implementation:
-        return Implementation(
-            "rows kept whole", "what is computed again above needs where each began and ended"
-        )
-
-    @of.register
-    def _(self, operator: internal.Recomputed) -> Implementation:
-        return Implementation("computed again", "from the rows that are kept below")
-
-    @of.register
-    def _(self, operator: tables.LookedUp) -> Implementation:
-        return Implementation("lookup on arrival", "the table as of each row's instant")
-
-    @of.register
-    def _(self, operator: tables.TablePieces) -> Implementation:
-        return Implementation("rows of the table", "a change retracts or adds results of rows before it")
-
-
-# What is kept, from one step to the next.
-
-
-@singledispatch
-def kept_by(operator: Operator) -> str:
-    """What an operator keeps, in a few words; nothing, if that is empty."""
-    return ""
-
-
-@kept_by.register
-def _(operator: Changes) -> str:
-    if operator.emit.label.pattern is Pattern.MON or all(map(_tells, operator.inputs)):
-        return ""
-    return f"answers with their ends, {_in(operator.layout)}"
-
-
-@kept_by.register
-def _(operator: Snapshots) -> str:
-    return f"the rows alive, {_in(operator.layout)}"
-
-
-@kept_by.register
-def _(operator: leaf.Intervals) -> str:
-    return "" if operator.ahead else "rows that begin later"
-
-
-@kept_by.register
-def _(operator: leaf.NegativeRows) -> str:
-    return f"the window, {_in(operator.layout)}"
-
-
-@kept_by.register
-def _(operator: leaf.Identified) -> str:
-    return kept_by(operator.leaf)
-
-
-@kept_by.register
-def _(operator: multiway.Joined) -> str:
-    return f"the rows of each input, {' and '.join(dict.fromkeys(map(_in, operator.layouts)))}"
-
-
-@kept_by.register
-def _(operator: negation.Matched) -> str:
-    layouts = dict.fromkeys(map(_in, operator.kept.layouts))
-    return f"the rows of the left side and the distinct keys of the right, {' and '.join(layouts)}"
-
-
-@kept_by.register
-def _(operator: distinct.CountingDelta) -> str:
-    return f"the count of each value, known ends {_in(operator.calendar)}"
-
-
-@kept_by.register
-def _(operator: totals.Running) -> str:
-    if operator.only_selected:
-        return "candidates per group"
-    return "a total per group" + (" and candidates" if operator.selected else "")
-
-
-@kept_by.register
-def _(operator: by_expiry.ByEnd) -> str:
-    return f"a state per group and instant of leaving, {_in(operator.layout)}"
-
-
-@kept_by.register
-def _(operator: by_expiry.Candidates) -> str:
-    return f"candidates per group, {_in(operator.layout)}"
-
-
-@kept_by.register
-def _(operator: group_by.Grouped) -> str:
-    return f"the rows of each group, {_in(operator.layout)}"
-
-
-def _in(layout: ExpiryLayout) -> str:
-    return f"in {layout_text(layout)}"
-
-
-def _always(state: str) -> Callable[[Operator], str]:
-    return lambda operator: state
-
-
-@kept_by.register
-def _(operator: ranks.Framed) -> str:
-    if operator.is_bounded:
-        return "the states of rows that later frames reach"
-    return "a state per partition, and those of rows that later frames reach or reach later"
-
-
-for _kind, _state in {
-    Reports: "the rows alive, until their extent is reported",
-    Restored: "results since the last refresh",
-    ByCount: "the count of each result",
-    rows.Numbering: "the rows of the window by number",
-    rows.ByTuple: "the rows of the window, and the moves that are not final",
-    extents.Sessions: "the rows of open sessions",
-    extents.Extents: "rows until their extents are known",
-    distinct.DeltaStar: "each value with its youngest copy",
-    distinct.Presence: "each value with its youngest copy",
-    row_panes.Binned: "a state per group and value that moves the window",
-    row_panes.RowPanes: "a state per pane and group",
-    multiway.Catalogued: "the rows of each input, and results in a catalogue per window",
-    HeldRows: "results until they begin",
-    negation.Difference: "the rows of both sides, counted by value",
-    ranks.Limited: "all rows below",
-    ranks.Ranked: "all rows below",
-    internal.Staying: "results that outlive their rows",
-    build.Outliving: "the rows below, whole",
-    runs.Runs: "the rows below, whole",
-    internal.Recomputed: "results until they end",
-    tables.TablePieces: "the changes of the table that rows may still ask for",
-    tables.LookedUp: "the changes of the table that rows may still ask for",
-}.items():
-    kept_by.register(_kind, _always(_state))
+            why = f"results with {partners.ENDS_TOLD}"
+        elif operator.negated:
+            why = operator.retractions.text
+        kept = f"the rows of the left side and the distinct keys of the right, {_in(*operator.kept.layouts)}"
+        return Implementation(f"{kind} match on distinct keys", why, kept)
