@@ -25,6 +25,16 @@ from windrow.errors import QueryError, nearest
 from windrow.language.printer import quoted
 
 
+def _operator(word: str, *, is_behind: bool = False) -> Callable[[Column, Any], Column]:
+    """The method of an operator; `is_behind` if the column is its second operand."""
+
+    def combined(column: Column, other: Any) -> Column:
+        first, second = (operand(other), column.text) if is_behind else (column.text, operand(other))
+        return Column(f"({first} {word} {second})")
+
+    return combined
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Column:
     """An expression of window SQL, with the name it is given in a SELECT, if it has one of its own."""
@@ -82,68 +92,25 @@ class Column:
 
     __iter__ = None  # its elements are not known before there are rows
 
+    __add__, __radd__ = _operator("+"), _operator("+", is_behind=True)
+    __sub__, __rsub__ = _operator("-"), _operator("-", is_behind=True)
+    __mul__, __rmul__ = _operator("*"), _operator("*", is_behind=True)
+    __truediv__, __rtruediv__ = _operator("/"), _operator("/", is_behind=True)
+    __mod__ = _operator("%")
+    __lt__, __le__, __gt__, __ge__ = map(_operator, ("<", "<=", ">", ">="))
+    __and__, __or__ = _operator("AND"), _operator("OR")
+
     def _test(self, test: str) -> Column:
         return Column(f"({self.text} {test})")
-
-    def _with(self, operator: str, other: Any) -> Column:
-        return Column(f"({self.text} {operator} {operand(other)})")
-
-    def _after(self, operator: str, other: Any) -> Column:
-        return Column(f"({operand(other)} {operator} {self.text})")
-
-    def __add__(self, other: Any) -> Column:
-        return self._with("+", other)
-
-    def __radd__(self, other: Any) -> Column:
-        return self._after("+", other)
-
-    def __sub__(self, other: Any) -> Column:
-        return self._with("-", other)
-
-    def __rsub__(self, other: Any) -> Column:
-        return self._after("-", other)
-
-    def __mul__(self, other: Any) -> Column:
-        return self._with("*", other)
-
-    def __rmul__(self, other: Any) -> Column:
-        return self._after("*", other)
-
-    def __truediv__(self, other: Any) -> Column:
-        return self._with("/", other)
-
-    def __rtruediv__(self, other: Any) -> Column:
-        return self._after("/", other)
-
-    def __mod__(self, other: Any) -> Column:
-        return self._with("%", other)
 
     def __neg__(self) -> Column:
         return Column(f"(- {self.text})")
 
     def __eq__(self, other: object) -> Column:  # type: ignore[override]
-        return self._test("IS NULL") if other is None else self._with("=", other)
+        return self._test("IS NULL" if other is None else f"= {operand(other)}")
 
     def __ne__(self, other: object) -> Column:  # type: ignore[override]
-        return self._test("IS NOT NULL") if other is None else self._with("<>", other)
-
-    def __lt__(self, other: Any) -> Column:
-        return self._with("<", other)
-
-    def __le__(self, other: Any) -> Column:
-        return self._with("<=", other)
-
-    def __gt__(self, other: Any) -> Column:
-        return self._with(">", other)
-
-    def __ge__(self, other: Any) -> Column:
-        return self._with(">=", other)
-
-    def __and__(self, other: Any) -> Column:
-        return self._with("AND", other)
-
-    def __or__(self, other: Any) -> Column:
-        return self._with("OR", other)
+        return self._test("IS NOT NULL" if other is None else f"<> {operand(other)}")
 
     def __invert__(self) -> Column:
         return Column(f"(NOT {self.text})")
