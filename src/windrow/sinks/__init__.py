@@ -7,13 +7,12 @@ touching it. A sink is given deliveries (`delivery`): the rows of one commit, pe
 from __future__ import annotations
 
 from windrow.errors import QueryError, WindrowError, nearest
-from windrow.sinks.callback import Callback
 from windrow.sinks.console import ConsoleSink
 from windrow.sinks.delivery import Delivery, Hook, Opening, Sink, SinkUrl, UrlSink, no_hook, sink_failed
 from windrow.sinks.delta import DeltaSink
 from windrow.sinks.files import FilesSink
 from windrow.sinks.kafka import KafkaSink
-from windrow.sinks.memory import MemorySink
+from windrow.sinks.memory import Callback, MemorySink
 
 SCHEMES: dict[str, type[UrlSink]] = {
     "console": ConsoleSink,
@@ -34,8 +33,9 @@ def check_sink(url: str) -> str:
         ...
     windrow.errors.QueryError: no sink is called `file:` (did you mean `files`?)
     """
-    kind, parsed = _known(url)
-    kind.check(parsed)
+    parsed = SinkUrl.parse(url)
+    kind = _kind(parsed)
+    kind.of(parsed)
     return kind.guarantee
 
 
@@ -46,26 +46,22 @@ def open_sink(url: str, query: str, *, hook: Hook = no_hook, state: str = "") ->
     state directory the commits are counted in: a sink that knows commits by their numbers takes those of
     another state for new ones.
     """
-    kind, parsed = _known(url)
-    kind.check(parsed)
+    parsed = SinkUrl.parse(url)
+    opened = _kind(parsed).of(parsed)
     try:
-        return kind.open(parsed, Opening(query, hook, state))
+        return opened(Opening(query, hook, state))
     except WindrowError:
         raise
     except Exception as error:
         raise sink_failed(query, error) from error
 
 
-def _known(url: str) -> tuple[type[UrlSink], SinkUrl]:
-    parsed = SinkUrl.parse(url)
-    kind = SCHEMES.get(parsed.scheme)
+def _kind(url: SinkUrl) -> type[UrlSink]:
+    kind = SCHEMES.get(url.scheme)
     if kind is None:
-        raise QueryError(
-            f"no sink is called `{parsed.scheme}:`",
-            code="unknown-sink",
-            hint=nearest(parsed.scheme, SCHEMES),
-        )
-    return kind, parsed
+        hint = nearest(url.scheme, SCHEMES)
+        raise QueryError(f"no sink is called `{url.scheme}:`", code="unknown-sink", hint=hint)
+    return kind
 
 
 __all__ = ["Callback", "Delivery", "Hook", "MemorySink", "Sink", "check_sink", "open_sink"]

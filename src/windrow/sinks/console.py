@@ -13,7 +13,7 @@ from windrow.sinks.json_rows import is_number, json_line, json_rows
 from windrow.sinks.legible import column_values, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.table import Table
 
@@ -40,14 +40,11 @@ class ConsoleSink(Sink):
         self._limit = limit
 
     @classmethod
-    def check(cls, url: SinkUrl) -> None:
+    def of(cls, url: SinkUrl) -> Callable[[Opening], Self]:
         url.nowhere()
         url.allow(("limit",))
-        url.count("limit", SHOWN)
-
-    @classmethod
-    def open(cls, url: SinkUrl, opening: Opening) -> Self:
-        return cls(url.count("limit", SHOWN) if "limit" in url.options else None)
+        limit = url.count("limit", SHOWN) if "limit" in url.options else None
+        return lambda opening: cls(limit)
 
     def deliver(self, delivery: Delivery) -> None:
         out = sys.stdout
@@ -57,9 +54,6 @@ class ConsoleSink(Sink):
             else:
                 _print_lines(out, delivery, self._limit)
             out.flush()
-
-    def close(self) -> None:
-        """Standard output stays open."""
 
 
 def _rows(delivery: Delivery) -> Iterator[dict[str, Any]]:

@@ -9,14 +9,12 @@ least once.
 from __future__ import annotations
 
 import errno
-import os
-import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, Self, TypeAlias
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -28,11 +26,6 @@ from windrow.state.store import sync
 # ------------------------------------------------------------ failures
 #
 # What goes wrong around sinks, in words: what could not be done, where, and the way out.
-#
-# Files that appear whole or not at all, and are still there after a power cut.
-
-
-_TOKEN_BYTES = 8
 
 
 def make_directory(directory: Path) -> None:
@@ -42,29 +35,6 @@ def make_directory(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for path in missing:
         sync(path.parent)
-
-
-def temporary_prefix(name: str) -> str:
-    """How temporary files that become `name` begin. Readers of directories skip names with a dot."""
-    return f".{name}."
-
-
-@contextmanager
-def temporary_file(final: Path) -> Iterator[tuple[Path, BinaryIO]]:
-    """A file beside the final one; it is gone after the block, unless the block gave it another name."""
-    path = final.with_name(f"{temporary_prefix(final.name)}{secrets.token_hex(_TOKEN_BYTES)}.tmp")
-    try:
-        with path.open("xb") as file:
-            yield path, file
-    finally:
-        with suppress(OSError):  # the error that led here says more
-            path.unlink(missing_ok=True)
-
-
-def write_through(file: BinaryIO) -> None:
-    """Put what was written on the disk."""
-    file.flush()
-    os.fsync(file.fileno())
 
 
 #: ends every hint of an error that passes: nothing is lost by it
@@ -124,10 +94,14 @@ def sink_failed(query: str, error: BaseException) -> SinkError:
     if isinstance(error, WindrowError):
         failed = SinkError(f"the sink of `{query}` failed: {error.message}", code=error.code, hint=error.hint)
     else:
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        failed = SinkError(f"the sink of `{query}` failed: {what}", code="sink-failed", hint=KEPT)
+        failed = SinkError(f"the sink of `{query}` failed: {named(error)}", code="sink-failed", hint=KEPT)
     failed.__cause__ = error
     return failed
+
+
+def named(error: BaseException) -> str:
+    """What a foreign error says, behind the name of its class."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def imported(module: str, extra: str) -> Any:
@@ -146,9 +120,6 @@ def imported(module: str, extra: str) -> Any:
         raise SinkError(
             f"the package `{error.name}` is missing", code="package-missing", hint=to_install(extra)
         ) from None
-
-
-# ------------------------------------------------------------ delivery
 
 
 # ------------------------------------------------------------ urls
@@ -291,7 +262,7 @@ class Delivery:
                 yield table if same else table.select(self.schema.names).cast(self.schema)
 
 
-class Sink(Protocol):
+class Sink:
     """Where the answers of one query go."""
 
     #: one sentence for EXPLAIN
@@ -301,6 +272,7 @@ class Sink(Protocol):
 
     def deliver(self, delivery: Delivery) -> None:
         """Take the rows; they are there, as the guarantee says, when this returns. Raises SinkError."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Let go of what is held open. What was delivered stays."""
@@ -320,13 +292,11 @@ class Opening:
     state: str = ""
 
 
-class UrlSink(Sink, Protocol):
-    """A sink that is named by the text after INTO."""
+class UrlSink(Protocol):
+    """A class of sinks that are named by the text after INTO."""
+
+    guarantee: str
 
     @classmethod
-    def check(cls, url: SinkUrl) -> None:
-        """Refuse what cannot be opened, as far as the text tells; a QueryError."""
-
-    @classmethod
-    def open(cls, url: SinkUrl, opening: Opening) -> Self:
-        """Open what was checked. Raises SinkError."""
+    def of(cls, url: SinkUrl) -> Callable[[Opening], Sink]:
+        """What opens the sink, and may raise a SinkError; a QueryError if the text tells that nothing can."""

@@ -29,7 +29,7 @@ from windrow.sinks.json_rows import is_bytes, is_list, is_text
 from windrow.state.store import sync
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from windrow.sinks.delivery import Delivery, Opening, SinkUrl
@@ -103,16 +103,13 @@ def check_columns(schema: pa.Schema, table: object) -> None:
     windrow.errors.SinkError: the Delta table /data/top cannot have a column `count(*)` (rename it with AS)
     """
     for field in schema:
+        about = f"the Delta table {table} cannot have"
         if _FORBIDDEN.search(field.name):
-            raise SinkError(
-                f"the Delta table {table} cannot have a column `{field.name}`",
-                code="no-such-name",
-                hint="rename it with AS",
-            )
+            hint = "rename it with AS"
+            raise SinkError(f"{about} a column `{field.name}`", code="no-such-name", hint=hint)
         if stored_type(field.type) is None:
             raise SinkError(
-                f"the Delta table {table} cannot have the column `{field.name}`: "
-                f"Delta has no type for {field.type}",
+                f"{about} the column `{field.name}`: Delta has no type for {field.type}",
                 code="no-such-type",
                 hint="CAST it to a type that Delta has, such as STRING or BIGINT",
             )
@@ -153,24 +150,17 @@ def stored_type(kind: pa.DataType) -> pa.DataType | None:
         inner = stored_type(kind.value_type)
         return None if inner is None else pa.list_(inner)
     if types.is_struct(kind):
-        return _stored_struct(kind)
-    return kind if _is_atomic(kind) else None
-
-
-def _stored_struct(kind: pa.DataType) -> pa.DataType | None:
-    fields = [(field.name, stored_type(field.type)) for field in kind]
-    if not fields or any(inner is None or _FORBIDDEN.search(name) for name, inner in fields):
-        return None
-    return pa.struct(fields)
-
-
-def _is_atomic(kind: pa.DataType) -> bool:
+        fields = [(field.name, stored_type(field.type)) for field in kind]
+        unknown = any(inner is None or _FORBIDDEN.search(name) for name, inner in fields)
+        return pa.struct(fields) if fields and not unknown else None
     if types.is_timestamp(kind):
-        return bool(kind.unit == "us" and kind.tz in _UTC)
-    if types.is_decimal(kind):
-        return bool(types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision)
-    number = types.is_signed_integer(kind) or types.is_float32(kind) or types.is_float64(kind)
-    return bool(number or types.is_boolean(kind) or types.is_date32(kind))
+        is_known = kind.unit == "us" and kind.tz in _UTC
+    elif types.is_decimal(kind):
+        is_known = types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision
+    else:
+        is_number = types.is_signed_integer(kind) or types.is_float32(kind) or types.is_float64(kind)
+        is_known = is_number or types.is_boolean(kind) or types.is_date32(kind)
+    return kind if is_known else None
 
 
 _SYSTEM_ERROR = re.compile(r"\(os error (\d+)\)")
@@ -192,13 +182,10 @@ class DeltaSink(Sink):
             refuse_foreign(table)
 
     @classmethod
-    def check(cls, url: SinkUrl) -> None:
-        url.path()
+    def of(cls, url: SinkUrl) -> Callable[[Opening], Self]:
+        table = url.path()
         url.allow(())
-
-    @classmethod
-    def open(cls, url: SinkUrl, opening: Opening) -> Self:
-        return cls(url.path().absolute(), opening)
+        return lambda opening: cls(table.absolute(), opening)
 
     def deliver(self, delivery: Delivery) -> None:
         if next(delivery.pieces(), None) is None:
@@ -227,9 +214,6 @@ class DeltaSink(Sink):
             sync_versions(self._path, 0 if before is None else before.version() + 1, after.version())
         self._hook("sink-after-rename")
 
-    def close(self) -> None:
-        """Nothing is held open."""
-
     def _table(self) -> Any:
         """The table as it is now; None if there is none yet."""
         with self._explained("read"):
@@ -247,19 +231,28 @@ class DeltaSink(Sink):
         """A new version on top of what was read. If another engine has appended the same commit since, Delta
         refuses this one: it has a transaction of the same application. Others may append meanwhile.
         """
-        library, rows = self._library, _Rows(delivery)
+        library, failed = self._library, list[BaseException]()
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            try:
+                for piece in delivery.pieces():
+                    yield from piece.to_batches()
+            except BaseException as error:
+                failed.append(error)
+                raise
+
         transaction = library.Transaction(app_id=self._application, version=delivery.commit)
         with self._explained("write"):
             try:
                 library.write_deltalake(
                     str(self._path) if before is None else before,
-                    pa.RecordBatchReader.from_batches(delivery.schema, rows.batches()),
+                    pa.RecordBatchReader.from_batches(delivery.schema, batches()),
                     mode="error" if before is None else "append",
                     commit_properties=library.CommitProperties(app_transactions=[transaction]),
                 )
             except Exception:
-                if rows.error is not None:  # the library has made a text of it
-                    raise rows.error from None
+                if failed:  # the library has made a text of it
+                    raise failed[0] from None
                 raise
 
     def _place_explained(self, doing: str) -> AbstractContextManager[None]:
@@ -292,19 +285,3 @@ def application(query: str, table: Path, state: str) -> str:
     """
     place = blake2b(f"{table.resolve()}\0{state}".encode(), digest_size=8).hexdigest()
     return f"windrow/{query}/{place}"
-
-
-class _Rows:
-    """The rows of a delivery for a library that keeps only the text of an error."""
-
-    def __init__(self, delivery: Delivery) -> None:
-        self._delivery = delivery
-        self.error: BaseException | None = None
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        try:
-            for piece in self._delivery.pieces():
-                yield from piece.to_batches()
-        except BaseException as error:
-            self.error = error
-            raise

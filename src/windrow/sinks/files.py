@@ -17,7 +17,9 @@ import errno
 import filecmp
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias
 
 import pyarrow as pa
@@ -25,10 +27,10 @@ import pyarrow.parquet as pq
 from pyarrow import types
 
 from windrow.errors import SinkError
-from windrow.sinks.delivery import KEPT, Sink, explained, make_directory, temporary_file, write_through
+from windrow.sinks.delivery import KEPT, Sink, explained, make_directory
 from windrow.sinks.json_rows import is_text, json_column, json_line, json_rows
 from windrow.state.names import file_name
-from windrow.state.store import sync
+from windrow.state.store import sync, write_through
 
 if TYPE_CHECKING:
     from windrow.sinks.delivery import Delivery, Opening, SinkUrl
@@ -150,14 +152,11 @@ class FilesSink(Sink):
             self._clear()
 
     @classmethod
-    def check(cls, url: SinkUrl) -> None:
-        url.path()
+    def of(cls, url: SinkUrl) -> Callable[[Opening], Self]:
+        directory = url.path()
         url.allow(("format",))
-        url.choice("format", FORMATS, "parquet")
-
-    @classmethod
-    def open(cls, url: SinkUrl, opening: Opening) -> Self:
-        return cls(url.path().absolute(), url.choice("format", FORMATS, "parquet"), opening)
+        form = url.choice("format", FORMATS, "parquet")
+        return lambda opening: cls(directory.absolute(), form, opening)
 
     def deliver(self, delivery: Delivery) -> None:
         if next(delivery.pieces(), None) is None:
@@ -172,20 +171,29 @@ class FilesSink(Sink):
                 raise SinkError(f"cannot write {path}: {error}", code="no-such-type", hint=hint) from error
             sync(self._directory)
 
-    def close(self) -> None:
-        """Nothing is held open."""
-
     def _write(self, path: Path, delivery: Delivery) -> None:
-        with temporary_file(path) as (temporary, file):
-            FORMATS[self._form](file, delivery.schema, delivery.pieces())
-            write_through(file)
+        # readers of directories skip names with a dot
+        temporary = path.with_name(f".{path.name}.{token_hex(8)}.tmp")
+        try:
+            with temporary.open("xb") as file:
+                FORMATS[self._form](file, delivery.schema, delivery.pieces())
+                write_through(file)
             self._hook("sink-written")
             if not path.exists():
                 temporary.replace(path)
             elif path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, "it is a directory")
             elif not self._is_repetition(temporary, path, delivery):
-                raise _other_rows(path, delivery)
+                raise SinkError(
+                    f"{path} is there already, with other rows than commit {delivery.commit} of"
+                    f" `{delivery.query}` has",
+                    code="place-taken",
+                    hint="if an earlier state of the engine wrote it, choose another directory or move its"
+                    f" files away; {KEPT}",
+                )
+        finally:
+            with suppress(OSError):  # the error that led here says more
+                temporary.unlink(missing_ok=True)
         self._hook("sink-after-rename")
 
     def _is_repetition(self, temporary: Path, path: Path, delivery: Delivery) -> bool:
@@ -204,12 +212,3 @@ class FilesSink(Sink):
         for path in self._directory.iterdir():
             if left.fullmatch(path.name):
                 path.unlink(missing_ok=True)
-
-
-def _other_rows(path: Path, delivery: Delivery) -> SinkError:
-    return SinkError(
-        f"{path} is there already, with other rows than commit {delivery.commit} of `{delivery.query}` has",
-        code="place-taken",
-        hint="if an earlier state of the engine wrote it, choose another directory or move its files away; "
-        + KEPT,
-    )

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote
 
@@ -21,7 +22,7 @@ from windrow.sinks.delivery import KEPT, Sink, imported
 from windrow.sinks.json_rows import json_line, json_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from windrow.sinks.delivery import Delivery, Opening, SinkUrl
 
@@ -103,12 +104,8 @@ class KafkaSink(Sink):
         self._producer: Any = self._connected()
 
     @classmethod
-    def check(cls, url: SinkUrl) -> None:
-        KafkaTarget.of(url)
-
-    @classmethod
-    def open(cls, url: SinkUrl, opening: Opening) -> Self:
-        return cls(KafkaTarget.of(url), opening)
+    def of(cls, url: SinkUrl) -> Callable[[Opening], Self]:
+        return partial(cls, KafkaTarget.of(url))
 
     def deliver(self, delivery: Delivery) -> None:
         self._check_keys(delivery.schema.names)
@@ -119,15 +116,19 @@ class KafkaSink(Sink):
             self._send(delivery, sending)
             sending.finish()
         except (self._library.KafkaException, _NotSent) as error:
-            self._drop()
+            self.close()
             raise self._failed(_text(error.args[0])) from None
         except BaseException:
-            self._drop()
+            self.close()
             raise
 
     def close(self) -> None:
-        """Forget the connections. Messages that no delivery waits for any more are not sent."""
-        self._drop()
+        """Forget the connections, after an error too: they may be of no use then. Messages that no delivery
+        waits for any more are not sent."""
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer.flush(1)
+            self._producer = None
 
     def _send(self, delivery: Delivery, sending: _Sending) -> None:
         number = 0
@@ -170,13 +171,6 @@ class KafkaSink(Sink):
 
     def _note(self, error: Any) -> None:
         self._trouble = self._resolved.scrubbed(_text(error))
-
-    def _drop(self) -> None:
-        """Give up what was not sent yet, and the producer with it: after an error it may be of no use."""
-        if self._producer is not None:
-            self._producer.purge()
-            self._producer.flush(1)
-            self._producer = None
 
     def _failed(self, reason: str) -> SinkError:
         place = f"topic `{self._target.topic}` of Kafka at {self._target.servers}"

@@ -1,13 +1,15 @@
-"""`memory:`: the answers stay in this process, to be asked for."""
+"""Sinks in this process: `memory:`, whose answers stay to be asked for, and a Python function."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Lock
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 
-from windrow.sinks.delivery import Delivery, Opening, Sink, SinkUrl
+from windrow.errors import SinkError
+from windrow.sinks.delivery import KEPT, Delivery, Opening, Sink, SinkUrl, named
 
 
 class MemorySink(Sink):
@@ -23,21 +25,18 @@ class MemorySink(Sink):
 
     guarantee = "exactly once while this process runs: kept in its memory, and lost with it"
 
-    def __init__(self, schema: pa.Schema | None = None) -> None:
+    def __init__(self) -> None:
         self._lock = Lock()
-        self._schema = schema
+        self._schema = pa.schema([])
         self._tables: dict[int, pa.Table] = {}
         #: the newest commit that was delivered, 0 before the first
         self.last = 0
 
     @classmethod
-    def check(cls, url: SinkUrl) -> None:
+    def of(cls, url: SinkUrl) -> Callable[[Opening], Self]:
         url.nowhere()
         url.allow(())
-
-    @classmethod
-    def open(cls, url: SinkUrl, opening: Opening) -> Self:
-        return cls()
+        return lambda opening: cls()
 
     def deliver(self, delivery: Delivery) -> None:
         pieces = list(delivery.pieces())
@@ -49,19 +48,46 @@ class MemorySink(Sink):
 
     def table(self) -> pa.Table:
         """Everything so far, in the order of the commits. Without columns, if nothing ever was delivered."""
-        return self._concatenated(None)
+        return self.since(0)
 
     def since(self, commit: int) -> pa.Table:
         """What came after a commit: with `last` of an earlier look, what is new."""
-        return self._concatenated(commit)
-
-    def close(self) -> None:
-        """Nothing is held open; the tables can still be asked for."""
-
-    def _concatenated(self, after: int | None) -> pa.Table:
         with self._lock:
             schema, tables = self._schema, dict(self._tables)
-        wanted = [tables[commit] for commit in sorted(tables) if after is None or commit > after]
-        if wanted:
-            return pa.concat_tables(wanted)
-        return schema.empty_table() if schema is not None else pa.table({})
+        wanted = [tables[number] for number in sorted(tables) if number > commit]
+        return pa.concat_tables(wanted) if wanted else schema.empty_table()
+
+
+class Callback(Sink):
+    """Calls `function(table, commit)` once per commit that has rows, with all of them.
+
+    >>> from windrow.sinks.delivery import Delivery
+    >>> sink = Callback("top", lambda table, commit: print(commit, table.num_rows))
+    >>> table = pa.table({"at": [5]})
+    >>> sink.deliver(Delivery("top", 42, table.schema, lambda: iter([table, table])))
+    42 2
+    """
+
+    guarantee = (
+        "at least once: after a restart the function may be called again with the same commit and rows"
+    )
+
+    def __init__(self, query: str, function: Callable[[pa.Table, int], Any]) -> None:
+        self._query, self._function = query, function
+
+    def deliver(self, delivery: Delivery) -> None:
+        pieces = list(delivery.pieces())
+        if not pieces:
+            return
+        try:
+            self._function(pa.concat_tables(pieces), delivery.commit)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also SystemExit: user code does not end the engine
+            name = getattr(self._function, "__qualname__", None) or repr(self._function)
+            raise SinkError(
+                f"the function `{name}`, the sink of query `{self._query}`, failed at commit"
+                f" {delivery.commit}: {named(error)}",
+                code="callback-failed",
+                hint=f"mend the function; {KEPT}",
+            ) from error

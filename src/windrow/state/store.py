@@ -241,7 +241,8 @@ class LocalStore:
         with explained("write", path):
             try:
                 with _new_file(temporary) as file:
-                    _write_through(file, data)
+                    file.write(data)
+                    write_through(file)
                 crash_point(f"{what}-temp-written")
                 path.hardlink_to(temporary)
             finally:
@@ -453,8 +454,8 @@ def _new_file(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MINE), "wb")
 
 
-def _write_through(file: BinaryIO, data: bytes) -> None:
-    file.write(data)
+def write_through(file: BinaryIO) -> None:
+    """Put what was written on the disk."""
     file.flush()
     os.fsync(file.fileno())
 
