@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from windrow.state.chunk import chunk_writer, open_chunk
 from windrow.state.crash import crash_point
+from windrow.state.history import History
 from windrow.state.manifest import Facts
 from windrow.state.names import new_chunk_name
 from windrow.state.object_store import ObjectStore
@@ -77,6 +78,18 @@ def values_of(store: Store, manifest: Manifest) -> list[int]:
     return sorted(found)
 
 
+def manifests(store: Store) -> list[Manifest]:
+    """All manifests that are kept, oldest first."""
+    history = History(store)
+    return [history.read(number) for number in history.numbers()]
+
+
+def verify(chunk: OpenChunk) -> None:
+    """Compare the checksum of every section."""
+    for section in chunk.sections:
+        chunk.table(section)
+
+
 def write_chunk(store: Store, name: str, sections: Iterable[tuple[Key | str, pa.Table]]) -> ChunkRef:
     """Write tables that need no facts, all at once."""
     with chunk_writer(store, name) as writer:
@@ -108,6 +121,6 @@ def merge_chunks(
         for key, found in pieces.items():
             table = pa.concat_tables([chunk.table(section) for chunk, section in found])
             facts = reduce(Facts.merged, (section.facts for _, section in found))
-            writer.add(key, table.combine_chunks(), facts.lowest, facts.highest, facts.tombstones)
+            writer.add(key, table.combine_chunks(), facts.lowest, facts.highest)
     crash_point("compaction-written")
     return writer.ref

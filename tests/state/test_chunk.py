@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.state.memory_store import MemoryStore
-from tests.state.support import numbers, overwrite, write_chunk
+from tests.state.support import numbers, overwrite, verify, write_chunk
 
 from windrow.errors import StateError
 from windrow.state.chunk import chunk_writer, open_chunk
@@ -36,7 +36,7 @@ NAMES = pa.table(
 def write_two(store: Store) -> ChunkRef:
     with chunk_writer(store, "chunks/two", {"epoch": 4}) as writer:
         writer.add(("sum", 0), numbers(range(1000)), 10, 19)
-        writer.add(("sum", 1), numbers(range(5)), 20, 29, tombstones=2)
+        writer.add(("sum", 1), numbers(range(5)), 20, 29)
         writer.add("join", NAMES)
     return writer.ref
 
@@ -47,7 +47,7 @@ def test_each_table_comes_back_with_its_own_schema(store: Store) -> None:
     assert chunk.read("join").equals(NAMES)
     assert chunk.read(("sum", 1)).equals(numbers(range(5)))
     assert chunk.metadata == {"epoch": 4}
-    chunk.verify()
+    verify(chunk)
 
 
 NESTED: dict[str, list[Any]] = {
@@ -117,7 +117,7 @@ def test_one_section_is_read_though_another_is_damaged(store: Store) -> None:
     with pytest.raises(StateError, match=r"chunks/two is damaged: section \('sum', 1\)"):
         chunk.read(("sum", 1))
     with pytest.raises(StateError, match="chunks/two"):
-        chunk.verify()
+        verify(chunk)
 
 
 def test_a_key_may_come_in_pieces_of_one_schema(store: Store) -> None:
@@ -226,7 +226,7 @@ def test_each_key_of_a_pack_has_its_own_rows(sizes: list[tuple[str, int]]) -> No
         assert writer.ref.operators[key].rows == 2 * len(rows)
         assert chunk.pack_of(key) is None  # it is in two
     assert chunk.pack_of("alone") is None
-    chunk.verify()
+    verify(chunk)
 
 
 def test_every_row_of_a_pack_is_someones(store: Store) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.memory_store import MemoryStore
-from tests.state.support import commit_values, numbers, overwrite
+from tests.state.support import commit_values, numbers, overwrite, verify
 from tests.support.object_stores import KINDS, S3Server
 
 from windrow.errors import StateError
@@ -67,7 +67,7 @@ def test_a_damaged_chunk_is_detected_and_named(choices: Any, chunk: Any) -> None
     overwrite(store, "chunks/whole", choices.draw(damages(whole)))
     for known_as in (ref, "chunks/whole"):
         with pytest.raises(StateError, match="chunks/whole") as caught:
-            open_chunk(store, known_as).verify()
+            verify(open_chunk(store, known_as))
         assert caught.value.hint
 
 
@@ -77,9 +77,9 @@ def test_every_byte_of_a_chunk_is_under_a_checksum(chunk: Any) -> None:
     for at in range(len(whole)):
         store.visible[ref.name] = whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :]
         with pytest.raises(StateError, match="chunks/whole"):
-            open_chunk(store, ref).verify()
+            verify(open_chunk(store, ref))
     store.visible[ref.name] = whole
-    open_chunk(store, ref).verify()
+    verify(open_chunk(store, ref))
 
 
 @pytest.fixture(scope="module")

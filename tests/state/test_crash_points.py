@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.state.processes import run
-from tests.state.support import store_at, values_of
+from tests.state.support import manifests, store_at, values_of
 from tests.state.victim import ROUNDS, live, noted
 from tests.support.object_stores import KINDS, S3Server
 
@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).parents[2]
 def check(root: str) -> None:
     """Every commit that returned is there, whole; at most the one after it, whole too."""
     store = store_at(root)
-    for manifest in History(store):
+    for manifest in manifests(store):
         done = manifest.decisions.get("round", 0)
         assert values_of(store, manifest) == list(range(1, done + 1))
     last = History(store).latest()

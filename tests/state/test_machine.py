@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.state.memory_store import Crash, MemoryStore
-from tests.state.support import merge_chunks, values_of, write_next
+from tests.state.support import manifests, merge_chunks, values_of, write_next
 
 from windrow.state import crash
 from windrow.state.chunk import open_chunk
@@ -143,7 +143,7 @@ class StateMachine(RuleBasedStateMachine):
 
     @rule(keep=st.integers(1, 4), crash_at=st.none() | points, data=st.data())
     def sweep(self, keep: int, crash_at: str | None, data: Any) -> None:
-        self.attempt(lambda: self.removed.update(sweep(self.log, keep).files), crash_at, data)
+        self.attempt(lambda: self.removed.update(sweep(self.log, keep)), crash_at, data)
 
     @rule()
     def hold(self) -> None:
@@ -178,7 +178,7 @@ class StateMachine(RuleBasedStateMachine):
 
     @invariant()
     def everything_kept_is_whole(self) -> None:
-        kept = list(History(self.store))
+        kept = manifests(self.store)
         assert kept[-1] == self.log.last
         assert kept[-1].number == max(self.committed)
         for manifest in kept:

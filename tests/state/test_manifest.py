@@ -36,7 +36,7 @@ json_values = st.recursive(
     max_leaves=5,
 )
 json_objects = st.dictionaries(names, json_values, max_size=3)
-facts = st.builds(Facts, counts, counts, instants, instants, counts)
+facts = st.builds(Facts, counts, counts, instants, instants)
 refs = st.builds(
     ChunkRef, names, counts, names, counts, st.dictionaries(names, facts, max_size=3), json_objects
 )

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import invariant
 from obstore.store import MemoryStore as ObjectsInMemory
-from tests.state.support import commit_values, overwrite, values_of, write_next
+from tests.state.support import commit_values, manifests, overwrite, values_of, write_next
 from tests.state.test_machine import StateMachine
 from tests.support.object_stores import AlreadyExistsError, FaultyClient, RequestError, S3Server, faulty_proxy
 
@@ -82,7 +82,7 @@ def test_whatever_the_answer_was_the_name_decides(
         Once(client, "put", fails(error, after=after))
         log.commit(log.last.successor(decisions={"round": 1}))
         log.commit(log.last.successor(decisions={"round": 2}))
-        assert [each.decisions.get("round") for each in History(faulty)] == [None, 1, 2]
+        assert [each.decisions.get("round") for each in manifests(faulty)] == [None, 1, 2]
 
 
 def test_another_owner_that_was_first_is_not_taken_for_oneself(

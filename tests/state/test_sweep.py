@@ -5,10 +5,10 @@ from __future__ import annotations
 from threading import Event, Thread
 
 import pytest
-from tests.state.support import commit_values, values_of, write_next
+from tests.state.support import commit_values, manifests, values_of, write_next
 
 from windrow.errors import StateError
-from windrow.state.history import History, sweep
+from windrow.state.history import sweep
 from windrow.state.log import CommitLog
 from windrow.state.store import Store
 
@@ -24,12 +24,10 @@ def test_the_last_commits_stay_with_all_they_name(store: Store) -> None:
     with CommitLog.open(store) as log:
         names = [replace_all(log, value) for value in range(6)]
         swept = sweep(log, keep=3)
-        assert swept.commits == (1, 2, 3, 4)
-        assert sorted(swept.files) == sorted(names[:3])
-        assert swept.bytes > 0
-        assert [manifest.number for manifest in History(store)] == [5, 6, 7]
-        assert [values_of(store, manifest) for manifest in History(store)] == [[3], [4], [5]]
-        assert sweep(log, keep=3).files == ()
+        assert sorted(swept) == sorted(names[:3])
+        assert [manifest.number for manifest in manifests(store)] == [5, 6, 7]
+        assert [values_of(store, manifest) for manifest in manifests(store)] == [[3], [4], [5]]
+        assert sweep(log, keep=3) == ()
 
 
 def test_a_reader_keeps_its_commit_and_all_after_it(store: Store) -> None:
@@ -40,12 +38,11 @@ def test_a_reader_keeps_its_commit_and_all_after_it(store: Store) -> None:
                 replace_all(log, value)
             sweep(log, keep=1)
             assert values_of(store, held) == [1]
-            with log.reader(3) as later:
-                assert values_of(store, later) == [2]
+            assert values_of(store, log.history.read(3)) == [2]
         sweep(log, keep=1)
-        assert [manifest.number for manifest in History(store)] == [5]
-        with pytest.raises(StateError, match="commit 2 is not kept"), log.reader(held.number):
-            pass
+        assert [manifest.number for manifest in manifests(store)] == [5]
+        with pytest.raises(StateError, match="commit 2 is not kept"):
+            log.history.read(held.number)
 
 
 def test_chunks_of_the_epoch_that_runs_stay(store: Store) -> None:
@@ -62,9 +59,9 @@ def test_what_a_failed_epoch_left_goes_when_its_commit_is_old(store: Store) -> N
     with CommitLog.open(store) as log:
         left = write_next(log, [9])
         replace_all(log, 1)
-        assert left.name not in sweep(log, keep=1).files
+        assert left.name not in sweep(log, keep=1)
         replace_all(log, 2)
-        assert left.name in sweep(log, keep=1).files
+        assert left.name in sweep(log, keep=1)
 
 
 def test_a_chunk_too_old_to_be_named_is_refused(store: Store) -> None:
@@ -83,7 +80,7 @@ def test_what_an_earlier_owner_left_goes_at_once(store: Store) -> None:
         commit_values(log, [1])
         left = write_next(log, [2])
     with CommitLog.open(store) as log:
-        assert sweep(log, keep=100).files == (left.name,)
+        assert sweep(log, keep=100) == (left.name,)
         assert values_of(store, log.last) == [1]
 
 

@@ -107,7 +107,7 @@ def is_small(tasks: Sequence[CloseTask]) -> bool:
     work, shared = tasks[0].work, tasks[0].shared
     deltas = {ref.name: ref.bytes for each in work for ref in each.deltas}
     deltas |= {ref.name: ref.bytes for each in shared for ref in each.deltas}
-    state = {ref.name: ref.live_bytes or ref.bytes for refs in tasks[0].files.values() for ref in refs}
+    state = {ref.name: ref.live_bytes for refs in tasks[0].files.values() for ref in refs}
     together = sum(-(-len(each.turn.askers) // TOGETHER) for each in shared)
     ours = len(work) + together <= FEW_QUERIES and not any(each.query.aggregates for each in work)
     return ours and sum(deltas.values()) + sum(state.values()) <= SMALL_STATE

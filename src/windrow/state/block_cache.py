@@ -12,7 +12,7 @@ from threading import Lock
 
 import pyarrow as pa
 
-from windrow.state.store import make_private
+from windrow.state.store import make_private, mapped
 
 
 class BlockCache:
@@ -125,11 +125,3 @@ def _files(root: Path) -> Iterator[os.DirEntry[str]]:
 
 def _checksum(data: pa.Buffer, size: bytes) -> bytes:
     return zlib.crc32(size, zlib.crc32(data)).to_bytes(8, "little")
-
-
-def mapped(path: Path) -> pa.Buffer:
-    """What is in a file, without reading it; it stays when the file is removed."""
-    if path.stat().st_size == 0:
-        return pa.py_buffer(b"")
-    with pa.memory_map(str(path)) as file:
-        return file.read_buffer()

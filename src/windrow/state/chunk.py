@@ -36,7 +36,7 @@ from windrow.errors import StateError
 from windrow.kernels.columnar.buffers import within_buffers
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef, Facts
-from windrow.state.store import RESTORE, Contents, Store, damaged, too_new
+from windrow.state.store import RESTORE, Contents, Store, damaged, other_format
 from windrow.windows.domain import INFINITY, Instant
 
 #: names a section: the operator first, then what it likes (a bucket, a part of its state)
@@ -51,6 +51,10 @@ TRAILER = struct.Struct("<QQQ16s8s")
 MAGIC = b"wrchunk\n"
 #: what the section of a pack is called; no operator can be called that
 PACK = "#pack"
+
+
+def _whole(key: Key | str) -> Key:
+    return (key,) if isinstance(key, str) else key
 
 
 @dataclass(frozen=True)
@@ -124,37 +128,30 @@ class ChunkWriter:
         table: pa.Table,
         lowest: Instant = -INFINITY,
         highest: Instant = INFINITY,
-        tombstones: int = 0,
     ) -> None:
         """Write a table. The instants are what the layout of the operator wants to know of its rows."""
-        key = (key,) if isinstance(key, str) else key
-        if table.schema != self._schemas.setdefault(key, table.schema):
-            raise ValueError(f"section {key} has two schemas in the chunk {self._name}")
-        self._write(key, table, lowest, highest, tombstones)
+        self._write(self._known(key, table), table, lowest, highest)
 
     def add_pack(self, table: pa.Table, parts: Iterable[tuple[Key | str, int]]) -> None:
         """Write a table that several keys have their rows in, one after the other; so many rows each."""
         first, section = 0, len(self._sections)
         for key, rows in parts:
-            key = (key,) if isinstance(key, str) else key
-            if table.schema != self._schemas.setdefault(key, table.schema):
-                raise ValueError(f"section {key} has two schemas in the chunk {self._name}")
-            self._slices.append(TableSlice(key, section, first, rows))
+            self._slices.append(TableSlice(self._known(key, table), section, first, rows))
             first += rows
         if first != table.num_rows:
             raise ValueError(f"{first} of {table.num_rows} rows are someone's in the chunk {self._name}")
-        self._write((PACK, section), table)
+        self._write((PACK, section), table, -INFINITY, INFINITY)
 
-    def _write(
-        self,
-        key: Key,
-        table: pa.Table,
-        lowest: Instant = -INFINITY,
-        highest: Instant = INFINITY,
-        tombstones: int = 0,
-    ) -> None:
+    def _known(self, key: Key | str, table: pa.Table) -> Key:
+        """The whole key; all tables of one have the same schema."""
+        key = _whole(key)
+        if table.schema != self._schemas.setdefault(key, table.schema):
+            raise ValueError(f"section {key} has two schemas in the chunk {self._name}")
+        return key
+
+    def _write(self, key: Key, table: pa.Table, lowest: Instant, highest: Instant) -> None:
         data = _stream(table)
-        facts = Facts(table.num_rows, data.size, lowest, highest, tombstones)
+        facts = Facts(table.num_rows, data.size, lowest, highest)
         self._sections.append(Section(key, self._end, zlib.crc32(data), facts))
         self._file.write(data)
         self._end += data.size
@@ -248,7 +245,7 @@ class OpenChunk:
 
     def pack_of(self, key: Key | str) -> int | None:
         """The one pack that all rows of a key are in; None if there is none such."""
-        pieces = self._by_key[(key,) if isinstance(key, str) else key]
+        pieces = self._by_key[_whole(key)]
         only = pieces[0] if len(pieces) == 1 else None
         return only.section if isinstance(only, TableSlice) else None
 
@@ -258,29 +255,20 @@ class OpenChunk:
             self._packs[number] = self.table(self.sections[number])
         return self._packs[number]
 
-    def read(self, key: Key | str, *, verify: bool = True) -> pa.Table:
-        """The table of a key; its pieces are put together. Only its own bytes are touched.
-
-        Without `verify` its checksum is not compared, which spares one pass over the bytes.
-        """
-        key = (key,) if isinstance(key, str) else key
+    def read(self, key: Key | str) -> pa.Table:
+        """The table of a key; its pieces are put together. Only its own bytes are touched."""
         pieces = [
             self.pack(piece.section).slice(piece.first, piece.rows)
             if isinstance(piece, TableSlice)
-            else self.table(piece, verify=verify)
-            for piece in self._by_key[key]
+            else self.table(piece)
+            for piece in self._by_key[_whole(key)]
         ]
         return pa.concat_tables(pieces) if len(pieces) > 1 else pieces[0]
 
-    def verify(self) -> None:
-        """Compare the checksum of every section."""
-        for section in self.sections:
-            self.table(section)
-
-    def table(self, section: Section, *, verify: bool = True) -> pa.Table:
-        """The table of one section."""
+    def table(self, section: Section) -> pa.Table:
+        """The table of one section, whose checksum is compared."""
         data = self._data.slice(section.offset, section.facts.bytes)
-        if verify and zlib.crc32(data) != section.checksum:
+        if zlib.crc32(data) != section.checksum:
             raise damaged(self._place, f"section {section.key} does not match its checksum")
         try:
             table = pa.ipc.open_stream(data).read_all()
@@ -332,7 +320,7 @@ def _check_head(place: str, data: Contents) -> None:
         return
     text = head[len(MARK) :].partition(b"\n")[0]
     if head.startswith(MARK) and text.isdigit() and int(text) > FORMAT:
-        raise too_new(place, int(text), FORMAT)
+        raise other_format(place, int(text), FORMAT)
     if HEAD.startswith(head):
         raise damaged(place, f"it is cut off after {data.size} bytes")
     raise damaged(place, "it does not begin as a chunk does")

@@ -25,8 +25,6 @@ from windrow.state.manifest import Manifest
 from windrow.state.store import RESTORE, Store, damaged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from windrow.state.log import CommitLog
 
 
@@ -90,10 +88,6 @@ class History:
                     raise
         return self.read(self.numbers()[-1])
 
-    def __iter__(self) -> Iterator[Manifest]:
-        """All manifests that are kept, oldest first."""
-        return (self.read(number) for number in self.numbers())
-
     def check_nothing_lost(self, last: Manifest | None) -> None:
         """Whether the directory agrees with its last manifest: no chunk too many, none missing.
 
@@ -135,36 +129,22 @@ def read_floor(store: Store) -> int:
     return int(noted) if noted.isdigit() else 1
 
 
-def write_floor(store: Store, number: int) -> None:
-    """Note the oldest commit that is kept, before those below it are removed."""
-    store.put(names.FLOOR, b"%d" % number)
-
-
 #: earlier owners that are remembered, for whoever wonders what happened
 _OWNERS_KEPT = 8
 
 
-@dataclass(frozen=True)
-class RemovedFiles:
-    """What was removed."""
-
-    commits: tuple[int, ...] = ()
-    files: tuple[str, ...] = ()
-    bytes: int = 0
-
-
-def sweep(log: CommitLog, keep: int = 8) -> RemovedFiles:
-    """Keep the last `keep` commits and what readers hold; remove the others, and what only they name."""
+def sweep(log: CommitLog, keep: int = 8) -> tuple[str, ...]:
+    """Keep the last `keep` commits and what readers hold; remove the others, and what only they name: these
+    files."""
     if keep < 1:
         raise ValueError("the last commit is always kept")
     log.check_owner()
-    store = log.store
     floor = log.leases.raise_floor(log.last.number - keep + 1)
-    commits = _remove_commits(log, floor)
-    orphans = find_orphans(log, floor)
-    store.remove(*orphans)
-    _forget_owners(store, log.owner.epoch)
-    return RemovedFiles(commits, tuple(orphans), sum(orphans.values()))
+    _remove_commits(log, floor)
+    orphans = _find_orphans(log, floor)
+    log.store.remove(*orphans)
+    _forget_owners(log.store, log.owner.epoch)
+    return orphans
 
 
 def discard(log: CommitLog) -> None:
@@ -181,14 +161,12 @@ def discard(log: CommitLog) -> None:
     log.store.remove(*(name for name, m in made.items() if m and (m.commit, m.owner) == (number, owner)))
 
 
-def find_orphans(log: CommitLog, floor: int) -> dict[str, int]:
-    """The files that no commit from `floor` on names, nor can ever name; with their sizes."""
-    found = {**log.store.list(names.CHUNKS), **log.store.list(names.OUTBOX)}
-    candidates = {name: size for name, size in found.items() if _is_past(name, log.owner.epoch, floor)}
-    if not candidates:
-        return {}
-    named = log.named_since(floor)
-    return {name: size for name, size in candidates.items() if name not in named}
+def _find_orphans(log: CommitLog, floor: int) -> tuple[str, ...]:
+    """The files that no commit from `floor` on names, nor can ever name."""
+    found = (*log.store.list(names.CHUNKS), *log.store.list(names.OUTBOX))
+    candidates = [name for name in found if _is_past(name, log.owner.epoch, floor)]
+    named = log.named_since(floor) if candidates else ()
+    return tuple(name for name in candidates if name not in named)
 
 
 def _is_past(name: str, owner: int, floor: int) -> bool:
@@ -197,15 +175,14 @@ def _is_past(name: str, owner: int, floor: int) -> bool:
     return made is not None and (made.owner < owner or (made.owner == owner and made.commit < floor))
 
 
-def _remove_commits(log: CommitLog, floor: int) -> tuple[int, ...]:
+def _remove_commits(log: CommitLog, floor: int) -> None:
     """Remove manifests below the floor, which is noted first: who comes later begins to read there."""
     listed = map(names.commit_number, log.store.list(names.COMMITS))
-    old = tuple(sorted(number for number in listed if number is not None and number < floor))
+    old = sorted(number for number in listed if number is not None and number < floor)
     if old:
-        write_floor(log.store, floor)
+        log.store.put(names.FLOOR, b"%d" % floor)
     for number in old:
         log.store.remove(names.commit_name(number))
-    return old
 
 
 def _forget_owners(store: Store, current: int) -> None:

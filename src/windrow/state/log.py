@@ -110,16 +110,6 @@ def read_owner(store: Store, epoch: int) -> Owner:
     return replace(owner, epoch=epoch)
 
 
-def write_owner(store: Store, owner: Owner) -> None:
-    """Take an epoch; FileExistsError if somebody else has just done so."""
-    store.create(file_names.owner_name(owner.epoch), json.dumps(asdict(owner)).encode(), "owner")
-
-
-def write_released(store: Store, epoch: int) -> None:
-    """Say that the owner of an epoch has ended in order."""
-    store.create(file_names.released_name(epoch), b"", "owner")
-
-
 def was_released(store: Store, epoch: int) -> bool:
     """Whether the owner of an epoch has ended in order."""
     return store.size(file_names.released_name(epoch)) is not None
@@ -243,18 +233,14 @@ class Leases:
     def __init__(self, floor: int) -> None:
         self._lock = threading.Lock()
         self._pins: Counter[int] = Counter()
-        self._floor = floor
-
-    @property
-    def floor(self) -> int:
-        """The oldest commit that stays."""
-        return self._floor
+        #: the oldest commit that stays
+        self.floor = floor
 
     @contextmanager
     def pin(self, number: int) -> Iterator[None]:
         """Keep a commit, and all after it, to the end of the block."""
         with self._lock:
-            if number < self._floor:
+            if number < self.floor:
                 hint = "only the last commits are kept; ask for a later one"
                 raise StateError(f"commit {number} is not kept", code="commit-missing", hint=hint)
             self._pins[number] += 1
@@ -268,8 +254,8 @@ class Leases:
     def raise_floor(self, wanted: int) -> int:
         """Let go of what is older than `wanted`, as far as nobody holds it."""
         with self._lock:
-            self._floor = max(self._floor, min([wanted, *self._pins]))
-            return self._floor
+            self.floor = max(self.floor, min([wanted, *self._pins]))
+            return self.floor
 
 
 # ------------------------------------------------------------ log
@@ -303,7 +289,10 @@ class CommitLog:
         `takeover` is the user's word that an owner on another machine is gone.
         """
         store.prepare()
-        lock = _lock(store)
+        try:
+            lock = store.lock(file_names.LOCK)
+        except BlockingIOError:
+            raise two_owners(str(store), last_owner(store), alive=True) from None
         owner = None
         try:
             owner = _become_owner(store, lock, takeover=takeover)
@@ -339,14 +328,13 @@ class CommitLog:
             return manifest
 
     @contextmanager
-    def reader(self, number: int | None = None) -> Iterator[Manifest]:
-        """A manifest (the last one unless told) whose files all stay to the end of the block."""
+    def reader(self) -> Iterator[Manifest]:
+        """The last manifest, whose files all stay to the end of the block."""
         with ExitStack() as held:
             with self._turn:
                 last = self.last
-                wanted = last.number if number is None else number
-                held.enter_context(self.leases.pin(wanted))
-            yield last if wanted == last.number else self.history.read(wanted)
+                held.enter_context(self.leases.pin(last.number))
+            yield last
 
     def named_since(self, floor: int) -> set[str]:
         """The files that the commits from `floor` on name."""
@@ -435,16 +423,9 @@ class CommitLog:
         self._ended = doubt if visible else None
 
 
-def _lock(store: Store) -> filelock.Lock | None:
-    try:
-        return store.lock(file_names.LOCK)
-    except BlockingIOError:
-        raise two_owners(str(store), last_owner(store), alive=True) from None
-
-
 def _release(store: Store, owner: Owner) -> None:
     with suppress(FileExistsError, StateError):  # the end of the lock, or of the lease, tells it too
-        write_released(store, owner.epoch)
+        store.create(file_names.released_name(owner.epoch), b"", "owner")
 
 
 def _become_owner(store: Store, lock: filelock.Lock | None, *, takeover: bool) -> Owner:
@@ -464,7 +445,7 @@ def _become_owner(store: Store, lock: filelock.Lock | None, *, takeover: bool) -
         epoch = max(before.epoch if before else 0, last.owner if last else 0) + 1
         me = replace(me, epoch=epoch, after=number)
         with suppress(FileExistsError):  # somebody was quicker, and is now the one to ask about
-            write_owner(store, me)
+            store.create(file_names.owner_name(epoch), json.dumps(asdict(me)).encode(), "owner")
             return me
 
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Self
 
-from windrow.state.store import damaged, too_new, too_old
+from windrow.state.store import damaged, other_format
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 
 # ------------------------------------------------------------ references
@@ -38,15 +38,13 @@ class Facts:
     infinite, which is always safe: such a part is always needed and never expires.
 
     >>> Facts(10, 640, 3, 8).merged(Facts(5, 320, 7, 12))
-    Facts(rows=15, bytes=960, lowest=3, highest=12, tombstones=0)
+    Facts(rows=15, bytes=960, lowest=3, highest=12)
     """
 
     rows: int
     bytes: int
     lowest: Instant = -INFINITY
     highest: Instant = INFINITY
-    #: how many of the rows take back others
-    tombstones: int = 0
 
     def merged(self, other: Facts) -> Facts:
         """Of both together."""
@@ -55,13 +53,12 @@ class Facts:
             self.bytes + other.bytes,
             min(self.lowest, other.lowest),
             max(self.highest, other.highest),
-            self.tombstones + other.tombstones,
         )
 
     def to_json(self) -> list[Any]:
         """Plain JSON values, shortly: a manifest holds many."""
-        ends = [write_instant(self.lowest), write_instant(self.highest)]
-        return [self.rows, self.bytes, *ends, self.tombstones]
+        # the format has a last place for rows that take back others, of which there are none
+        return [self.rows, self.bytes, write_instant(self.lowest), write_instant(self.highest), 0]
 
     @classmethod
     def from_json(cls, stored: list[Any]) -> Facts:
@@ -70,12 +67,55 @@ class Facts:
         >>> Facts.from_json(Facts(10, 640).to_json()) == Facts(10, 640)
         True
         """
-        rows, size, lowest, highest, tombstones = stored
-        return cls(rows, size, read_instant(lowest), read_instant(highest), tombstones)
+        rows, size, lowest, highest, _ = stored
+        return cls(rows, size, read_instant(lowest), read_instant(highest))
+
+
+class Form(NamedTuple):
+    """How what is no plain JSON value is written, and read again."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+class Stored:
+    """A dataclass that is written as a JSON object, by the names of its fields. The class is declared with
+    the forms of those that are no plain values."""
+
+    _forms: ClassVar[Mapping[str, Form]]
+
+    def __init_subclass__(cls, **forms: Form) -> None:
+        cls._forms = forms
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return vars(self) | {name: form.write(getattr(self, name)) for name, form in self._forms.items()}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """What `to_json` wrote."""
+        return cls(**{**stored, **{name: form.read(stored[name]) for name, form in cls._forms.items()}})
+
+
+def _by_name(kind: type[Stored | Facts]) -> Form:
+    return Form(
+        lambda entries: {name: entry.to_json() for name, entry in entries.items()},
+        lambda stored: {name: kind.from_json(entry) for name, entry in stored.items()},
+    )
+
+
+def _listed(kind: type[Stored]) -> Form:
+    return Form(
+        lambda entries: [entry.to_json() for entry in entries],
+        lambda stored: tuple(kind.from_json(entry) for entry in stored),
+    )
+
+
+_INSTANT = Form(write_instant, read_instant)
 
 
 @dataclass(frozen=True)
-class ChunkRef:
+class ChunkRef(Stored, operators=_by_name(Facts)):
     """A chunk file, as a manifest names it; `operators` are the parts that are still live."""
 
     name: str
@@ -98,25 +138,8 @@ class ChunkRef:
 
     @property
     def live_bytes(self) -> int:
-        """How much of the file is still live."""
-        return sum(facts.bytes for facts in self.operators.values())
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {
-            "name": self.name,
-            "bytes": self.bytes,
-            "checksum": self.checksum,
-            "rows": self.rows,
-            "operators": {operator: facts.to_json() for operator, facts in self.operators.items()},
-            "metadata": dict(self.metadata),
-        }
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> ChunkRef:
-        """What `to_json` wrote."""
-        operators = {operator: Facts.from_json(facts) for operator, facts in stored["operators"].items()}
-        return cls(**{**stored, "operators": operators})
+        """How much of the file is still live: all of one without parts."""
+        return sum(facts.bytes for facts in self.operators.values()) or self.bytes
 
 
 # ------------------------------------------------------------ manifest
@@ -135,8 +158,14 @@ class SourceFile:
     modified: int
 
 
+_FILES = Form(
+    lambda files: [[file.path, file.size, file.modified] for file in files],
+    lambda stored: tuple(SourceFile(*file) for file in stored),
+)
+
+
 @dataclass(frozen=True)
-class SourceState:
+class SourceState(Stored, files=_FILES):
     """Which source it was, and how far it has been read: the same one must come back after a restart."""
 
     fingerprint: str = ""
@@ -145,18 +174,9 @@ class SourceState:
     #: the files of a table, which is read whole
     files: tuple[SourceFile, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {**flat(self), "files": [[file.path, file.size, file.modified] for file in self.files]}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> SourceState:
-        """What `to_json` wrote."""
-        return cls(**{**stored, "files": tuple(SourceFile(*file) for file in stored["files"])})
-
 
 @dataclass(frozen=True)
-class StreamState:
+class StreamState(Stored, source=Form(SourceState.to_json, SourceState.from_json)):
     """How far a stream has got. Tables are streams of changes, and have the same."""
 
     #: as `windrow.windows.progress.Progress.to_json` writes it
@@ -182,19 +202,15 @@ class StreamState:
         is_unchanged = self.options.get("last") is None
         return not came and is_still and is_unchanged and not self.progress.get("sources")
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {**flat(self), "source": self.source.to_json()}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> StreamState:
-        """What `to_json` wrote."""
-        return cls(**{**stored, "source": SourceState.from_json(stored["source"])})
-
 
 @dataclass(frozen=True)
-class QueryState:
-    """A registered query, and up to where its answers have been given."""
+class QueryState(Stored, emitted=_INSTANT, complete_from=_INSTANT):
+    """A registered query, and up to where its answers have been given.
+
+    >>> query = QueryState("SELECT 1", "f00d", emitted=17)
+    >>> QueryState.from_json(query.to_json()) == query
+    True
+    """
 
     text: str
     #: of the plan: if it differs after a restart, the stored state belongs to another plan
@@ -211,25 +227,9 @@ class QueryState:
         if self.status not in STATUSES:
             raise ValueError(f"a query cannot be `{self.status}`, only one of {', '.join(STATUSES)}")
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        instants = {name: write_instant(getattr(self, name)) for name in ("emitted", "complete_from")}
-        return {**flat(self), **instants}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> QueryState:
-        """What `to_json` wrote.
-
-        >>> query = QueryState("SELECT 1", "f00d", emitted=17)
-        >>> QueryState.from_json(query.to_json()) == query
-        True
-        """
-        instants = {name: read_instant(stored[name]) for name in ("emitted", "complete_from")}
-        return cls(**{**stored, **instants})
-
 
 @dataclass(frozen=True)
-class OutboxEntry:
+class OutboxEntry(Stored, ref=Form(ChunkRef.to_json, ChunkRef.from_json), pending=Form(list, tuple)):
     """A file of output, until every sink has it. Its parts are named like the sinks they are for."""
 
     #: the commit that made it: sinks use the number to tell a repetition
@@ -247,20 +247,6 @@ class OutboxEntry:
         left = tuple(sink for sink in self.pending if sink not in sinks)
         return replace(self, pending=left) if left else None
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {"commit": self.commit, "ref": self.ref.to_json(), "pending": list(self.pending)}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> OutboxEntry:
-        """What `to_json` wrote."""
-        return cls(stored["commit"], ChunkRef.from_json(stored["ref"]), tuple(stored["pending"]))
-
-
-def flat(entry: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name, each as it is."""
-    return {item.name: getattr(entry, item.name) for item in fields(entry)}
-
 
 #: 2: states of users' aggregates are plain values; 3: names of folders and of what the engine files itself;
 #: 4: positions of sources instead of batches of Spark's; 5: physical plans of queries, and
@@ -270,8 +256,22 @@ FORMAT = 7
 _ENVELOPE = re.compile(rb'\{"format":([0-9]{1,9}),"checksum":"([0-9a-f]{32})","body":(.*)\}\n', re.DOTALL)
 
 
+_STREAMS, _REFS = _by_name(StreamState), _listed(ChunkRef)
+_CHUNKS = Form(
+    lambda chunks: {str(shard): _REFS.write(refs) for shard, refs in chunks.items()},
+    lambda stored: {int(shard): _REFS.read(refs) for shard, refs in stored.items()},
+)
+
+
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(
+    Stored,
+    streams=_STREAMS,
+    tables=_STREAMS,
+    queries=_by_name(QueryState),
+    chunks=_CHUNKS,
+    outbox=_listed(OutboxEntry),
+):
     """The state after commit `number`, made under owner epoch `owner`.
 
     >>> first = Manifest().successor(shards=2)
@@ -315,7 +315,7 @@ class Manifest:
 
     def encode(self) -> bytes:
         """The contents of the file; equal manifests are written alike."""
-        body = _canonical(self.to_json())
+        body = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
         return b'{"format":%d,"checksum":"%s","body":%s}\n' % (FORMAT, _checksum(FORMAT, body), body)
 
     @classmethod
@@ -327,42 +327,12 @@ class Manifest:
         version, checksum, body = int(found[1]), found[2], found[3]
         if _checksum(version, body) != checksum:
             raise damaged(place, "it does not match its checksum")
-        if version > FORMAT:
-            raise too_new(place, version, FORMAT)
-        if version < FORMAT:
-            raise too_old(place, version, FORMAT)
+        if version != FORMAT:
+            raise other_format(place, version, FORMAT)
         try:
             return cls.from_json(json.loads(body))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise damaged(place, f"its contents make no sense ({error})") from error
-
-    def to_json(self) -> dict[str, Any]:
-        """The body as plain JSON values."""
-        return {
-            **flat(self),
-            "streams": {name: stream.to_json() for name, stream in self.streams.items()},
-            "tables": {name: table.to_json() for name, table in self.tables.items()},
-            "queries": {name: query.to_json() for name, query in self.queries.items()},
-            "chunks": {str(shard): [ref.to_json() for ref in refs] for shard, refs in self.chunks.items()},
-            "outbox": [entry.to_json() for entry in self.outbox],
-        }
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Manifest:
-        """What `to_json` wrote."""
-        chunks = {int(s): tuple(ChunkRef.from_json(r) for r in refs) for s, refs in stored["chunks"].items()}
-        read = {
-            "streams": {name: StreamState.from_json(s) for name, s in stored["streams"].items()},
-            "tables": {name: StreamState.from_json(s) for name, s in stored["tables"].items()},
-            "queries": {name: QueryState.from_json(q) for name, q in stored["queries"].items()},
-            "chunks": chunks,
-            "outbox": tuple(OutboxEntry.from_json(entry) for entry in stored["outbox"]),
-        }
-        return cls(**{**stored, **read})
-
-
-def _canonical(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _checksum(version: int, body: bytes) -> bytes:

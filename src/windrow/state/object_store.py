@@ -37,7 +37,7 @@ from windrow.credentials import Resolved, refuse_literals, resolve
 from windrow.errors import QueryError, StateError, first_line, to_install
 from windrow.state import block_cache, crash, filelock
 from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
-from windrow.state.store import LocalStore, Store, check_name, explained, foreign
+from windrow.state.store import LocalStore, Store, check_name, explained, mapped, refuse_foreign
 
 #: objects are read and cached in parts of this size; what is smaller is read at once
 BLOCK = 8 << 20
@@ -154,10 +154,8 @@ class ObjectStore:
 
     def prepare(self) -> None:
         found = self._asked("list", str(self), self._client.list_with_delimiter)
-        names = {path.rpartition("/")[2] for path in found["common_prefixes"]}
-        names |= {each["path"] for each in found["objects"]}
-        if COMMITS not in names and not names <= set(FOLDERS):
-            raise foreign(self, min(names - set(FOLDERS)))
+        folders = {path.rpartition("/")[2] for path in found["common_prefixes"]}
+        refuse_foreign(self, folders | {each["path"] for each in found["objects"]})
 
     def clear(self) -> None:
         self.remove(*self.list(TEMPORARY))
@@ -229,7 +227,7 @@ class ObjectStore:
         with explained("write", self.cache.root), self.cache.scratch() as path:
             with path.open("w+b") as file:
                 yield file
-            data = block_cache.mapped(path)
+            data = mapped(path)
             for number, begin in enumerate(range(0, data.size or 1, BLOCK)):
                 self.cache.keep(name, number, data.slice(begin, min(BLOCK, data.size - begin)), data.size)
         try:

@@ -46,18 +46,13 @@ def plan_compaction(chunks: Sequence[ChunkRef], most_files: int = 64) -> list[Gr
     if len(chunks) <= most_files:
         return []
     groups: list[Group] = [(ref,) for ref in chunks]
-    sizes = [_cost(ref) for ref in chunks]
+    sizes = [ref.live_bytes for ref in chunks]  # what of a file would be written again
     while len(groups) > max(1, most_files * 3 // 4):
         pairs = list(map(add, sizes, sizes[1:]))
         at = pairs.index(min(pairs))
         groups[at : at + 2] = [groups[at] + groups[at + 1]]
         sizes[at : at + 2] = [pairs[at]]
     return [group for group in groups if len(group) > 1]
-
-
-def _cost(ref: ChunkRef) -> int:
-    """What of a file would be written again."""
-    return ref.live_bytes or ref.bytes
 
 
 INDEX = "index"

@@ -36,8 +36,25 @@ RESTORE = (
     "sources be read anew"
 )
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_FULL = (
+    "the disk is full",
+    "disk-full",
+    "make room on the disk and start the engine again: everything up to the last commit is kept",
+)
+_DENIED = (
+    "permission denied",
+    "permission-denied",
+    "let the user who runs the engine read and write the whole state directory",
+)
+_GONE = "if the state directory was moved or part of it removed, put it back"
+_APART = "keep the state directory whole, on one file system"
+#: what errors of the system are called, their codes, and the ways out
+_WAYS_OUT = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _FULL),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _DENIED),
+    errno.ENOENT: ("it does not exist", "file-missing", _GONE),
+    errno.EXDEV: ("it lies on another file system", "two-file-systems", _APART),
+}
 
 
 @contextmanager
@@ -60,21 +77,9 @@ def explained(doing: str, place: object) -> Iterator[None]:
 
 def explain(error: OSError, doing: str, place: object) -> StateError:
     """The error a user sees for one of the system."""
-    what = f"cannot {doing} {place}: "
-    if error.errno in _FULL:
-        hint = "make room on the disk and start the engine again: everything up to the last commit is kept"
-        return StateError(what + "the disk is full", code="disk-full", hint=hint)
-    if error.errno in _DENIED:
-        hint = "let the user who runs the engine read and write the whole state directory"
-        return StateError(what + "permission denied", code="permission-denied", hint=hint)
-    if error.errno == errno.ENOENT:
-        hint = "if the state directory was moved or part of it removed, put it back"
-        return StateError(what + "it does not exist", code="file-missing", hint=hint)
-    if error.errno == errno.EXDEV:
-        hint = "keep the state directory whole, on one file system"
-        return StateError(what + "it lies on another file system", code="two-file-systems", hint=hint)
-    reason = error.strerror or str(error)
-    return StateError(what + reason, code="file-system", hint="see to the disk, then start the engine again")
+    unknown = (error.strerror or str(error), "file-system", "see to the disk, then start the engine again")
+    what, code, hint = _WAYS_OUT.get(error.errno or 0, unknown)
+    return StateError(f"cannot {doing} {place}: {what}", code=code, hint=hint)
 
 
 def damaged(place: object, what: str) -> StateError:
@@ -82,21 +87,17 @@ def damaged(place: object, what: str) -> StateError:
     return StateError(f"{place} is damaged: {what}", code="damaged", hint=RESTORE)
 
 
-def too_new(place: object, found: int, known: int) -> StateError:
-    """A file written by a later version."""
+def other_format(place: object, found: int, known: int) -> StateError:
+    """A file written by a later version, or by an earlier one in a way that is no longer read."""
+    if found > known:
+        reads, code, way_out = f"formats up to {known}", "format-too-new", "or a newer one"
+    else:
+        way_out = "or begin again with an empty state directory"
+        reads, code = f"format {known} only", "format-too-old"
     return StateError(
-        f"{place} has format {found}, and this version of Windrow reads formats up to {known}",
-        code="format-too-new",
-        hint="run the version of Windrow that wrote it, or a newer one",
-    )
-
-
-def too_old(place: object, found: int, known: int) -> StateError:
-    """A file written by an earlier version, in a way that is no longer read."""
-    return StateError(
-        f"{place} has format {found}, and this version of Windrow reads format {known} only",
-        code="format-too-old",
-        hint="run the version of Windrow that wrote it, or begin again with an empty state directory",
+        f"{place} has format {found}, and this version of Windrow reads {reads}",
+        code=code,
+        hint=f"run the version of Windrow that wrote it, {way_out}",
     )
 
 
@@ -226,8 +227,10 @@ class LocalStore:
             try:
                 make_private(self.root)
             except FileExistsError:
-                raise _not_a_directory(self.root) from None
-            self._refuse_foreign()
+                hint = "give a directory that is empty or does not exist yet"
+                what = f"the state directory {self.root} is a file"
+                raise StateError(what, code="foreign-directory", hint=hint) from None
+            refuse_foreign(self, {entry.name for entry in self.root.iterdir()})
             missing = [path for folder in FOLDERS if not (path := self.root / folder).is_dir()]
             for path in missing:
                 make_private(path)
@@ -237,27 +240,29 @@ class LocalStore:
 
     def create(self, name: str, data: bytes, what: str) -> None:
         path = self._path(name)
-        temporary = self.root / TEMPORARY / f"{path.name}-{secrets.token_hex(8)}"
-        with explained("write", path):
-            try:
-                with _new_file(temporary) as file:
-                    file.write(data)
-                    write_through(file)
-                crash_point(f"{what}-temp-written")
-                path.hardlink_to(temporary)
-            finally:
-                temporary.unlink(missing_ok=True)
+        with self._temporary(path) as temporary:
+            with _new_file(temporary) as file:
+                file.write(data)
+                write_through(file)
+            crash_point(f"{what}-temp-written")
+            path.hardlink_to(temporary)
         crash_point(f"{what}-linked")
         self._sync(path.parent.name)
 
     def put(self, name: str, data: bytes) -> None:
         path = self._path(name)
+        with self._temporary(path) as temporary:
+            with _new_file(temporary) as file:
+                file.write(data)
+            temporary.replace(path)
+
+    @contextmanager
+    def _temporary(self, path: Path) -> Iterator[Path]:
+        """A name for what becomes another file; it is free again after the block."""
         temporary = self.root / TEMPORARY / f"{path.name}-{secrets.token_hex(8)}"
         with explained("write", path):
             try:
-                with _new_file(temporary) as file:
-                    file.write(data)
-                temporary.replace(path)
+                yield temporary
             finally:
                 temporary.unlink(missing_ok=True)
 
@@ -295,10 +300,7 @@ class LocalStore:
     def map(self, name: str) -> pa.Buffer:
         path = self._path(name)
         with explained("read", path):
-            if path.stat().st_size == 0:  # an empty file cannot be mapped
-                return pa.py_buffer(b"")
-            with pa.memory_map(str(path)) as file:
-                return file.read_buffer()
+            return mapped(path)
 
     def size(self, name: str) -> int | None:
         path = self._path(name)
@@ -320,7 +322,9 @@ class LocalStore:
             raise StateError(f"`{folder}` is not a folder of a state directory", code="bad-name")
         with explained("list", self.root / folder):
             if not self.root.is_dir():
-                raise _no_such_directory(self.root)
+                hint = "check the path; if the engine has never run with it, there is no state to read yet"
+                what = f"the state directory {self.root} does not exist"
+                raise StateError(what, code="directory-missing", hint=hint)
             if not (self.root / folder).is_dir():
                 return {}
             with os.scandir(self.root / folder) as entries:
@@ -368,12 +372,6 @@ class LocalStore:
     def _path(self, name: str) -> Path:
         return self.root / check_name(name)
 
-    def _refuse_foreign(self) -> None:
-        """A directory that holds other things is never made a state directory by mistake."""
-        found = {entry.name for entry in self.root.iterdir()}
-        if COMMITS not in found and not found <= set(FOLDERS):
-            raise foreign(self, min(found - set(FOLDERS)))
-
 
 @dataclass(frozen=True)
 class _GroupedStore(LocalStore):
@@ -407,13 +405,22 @@ def check_name(name: str, folders: tuple[str, ...] = FOLDERS) -> str:
     return name
 
 
-def foreign(store: Store, found: str) -> StateError:
+def refuse_foreign(store: Store, found: set[str]) -> None:
     """A place that holds other things is never made a state directory by mistake."""
-    return StateError(
-        f"{store} is not a state directory: it holds `{found}`",
-        code="foreign-directory",
-        hint="give a directory that is empty or does not exist yet",
-    )
+    if COMMITS not in found and not found <= set(FOLDERS):
+        raise StateError(
+            f"{store} is not a state directory: it holds `{min(found - set(FOLDERS))}`",
+            code="foreign-directory",
+            hint="give a directory that is empty or does not exist yet",
+        )
+
+
+def mapped(path: Path) -> pa.Buffer:
+    """What is in a file, without reading it; it stays when the file is removed."""
+    if path.stat().st_size == 0:  # an empty file cannot be mapped
+        return pa.py_buffer(b"")
+    with pa.memory_map(str(path)) as file:
+        return file.read_buffer()
 
 
 def make_private(path: Path) -> None:
@@ -474,13 +481,3 @@ def _size(entry: os.DirEntry[str]) -> int:
         return entry.stat().st_size
     except FileNotFoundError:  # removed between the listing and here
         return 0
-
-
-def _not_a_directory(root: Path) -> StateError:
-    hint = "give a directory that is empty or does not exist yet"
-    return StateError(f"the state directory {root} is a file", code="foreign-directory", hint=hint)
-
-
-def _no_such_directory(root: Path) -> StateError:
-    hint = "check the path; if the engine has never run with it, there is no state to read yet"
-    return StateError(f"the state directory {root} does not exist", code="directory-missing", hint=hint)
