@@ -12,8 +12,8 @@ from benchmarks.statistics import ratio, summary
 from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.theory.scheduling.simulation import Played, simulate
-from benchmarks.theory.scheduling.techniques import TECHNIQUES
-from windrow.sharing.schedule import Scheduler, by_period
+from benchmarks.theory.scheduling.techniques import TECHNIQUES, StepScheduler
+from windrow.sharing.schedule import by_period
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def _bearable(costs: Costs, queries: int, seed: int) -> float:
 def _played(name: str, queries: int, seed: int, costs: Costs, updates: int, every: float) -> Played:
     technique = TECHNIQUES[name]
     tasks = technique.tasks(random_groups(queries, seed), costs)
-    return simulate(Scheduler(tasks, technique.together, early=True), costs.joint, updates, every=every)
+    return simulate(StepScheduler(tasks, technique.together, early=True), costs.joint, updates, every=every)
 
 
 def _measurement(rate: int, queries: int, name: str, played: Sequence[Played]) -> Measurement:

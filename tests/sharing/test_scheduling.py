@@ -13,26 +13,19 @@ from benchmarks.theory.scheduling.simulation import simulate
 from benchmarks.theory.scheduling.techniques import (
     EXAMPLE,
     TECHNIQUES,
+    StepScheduler,
+    alone,
     by_group,
     due_together,
     late_and_pending,
     separate,
 )
-from windrow.sharing.schedule import (
-    Costs,
-    ScheduledQuery,
-    Scheduler,
-    Task,
-    alone,
-    alternatives,
-    by_period,
-    hybrid,
-)
+from windrow.sharing.schedule import Costs, ScheduledQuery, Task, alternatives, by_period, hybrid
 
 G1 = {"G1": EXAMPLE}
 
 
-def schedule(scheduler: Scheduler, updates: int) -> dict[int, list[int]]:
+def schedule(scheduler: StepScheduler, updates: int) -> dict[int, list[int]]:
     """The periods of the tasks that are done after each update, if there is always time for all."""
     found: dict[int, list[int]] = {}
     for update in range(1, updates + 1):
@@ -44,12 +37,12 @@ def schedule(scheduler: Scheduler, updates: int) -> dict[int, list[int]]:
 
 
 def test_aggressive_scheduling_does_everything_with_the_shortest_period() -> None:
-    found = schedule(Scheduler(by_group(G1), alone), 8)
+    found = schedule(StepScheduler(by_group(G1), alone), 8)
     assert found == {2: [2], 4: [2], 6: [2], 8: [2]}
 
 
 def test_conservative_scheduling_does_each_subgroup_with_its_period() -> None:
-    found = schedule(Scheduler(by_period(G1), due_together), 30)
+    found = schedule(StepScheduler(by_period(G1), due_together), 30)
     assert [update for update, done in found.items() if 3 in done] == list(range(3, 31, 3))
     assert found[6] == [2, 3]
     assert found[30] == [2, 3, 5]
@@ -70,7 +63,7 @@ def test_the_cost_of_a_schedule_is_what_playing_it_costs(sizes: list[tuple[int, 
     group = {"G": [ScheduledQuery(f"q{n}", *size) for n, size in enumerate(sizes)]}
     costs, tasks = Costs(2.0, 3.0, 1.0), by_period(group)
     spent = 0.0
-    scheduler = Scheduler(tasks, due_together)
+    scheduler = StepScheduler(tasks, due_together)
     for _ in range(840):
         scheduler.updated()
         while done := scheduler.next():
@@ -82,7 +75,7 @@ def test_the_cost_of_a_schedule_is_what_playing_it_costs(sizes: list[tuple[int, 
 
 def test_ties_go_to_the_higher_priority() -> None:
     tasks = separate({"G": [ScheduledQuery("low", 4, 2), ScheduledQuery("high", 4, 2, priority=5)]})
-    scheduler = Scheduler(tasks, alone)
+    scheduler = StepScheduler(tasks, alone)
     scheduler.updated()
     scheduler.updated()
     assert [query.name for task in scheduler.next() for query in task.queries] == ["high"]
@@ -90,14 +83,14 @@ def test_ties_go_to_the_higher_priority() -> None:
 
 def test_who_has_waited_too_long_goes_before_those_with_earlier_deadlines() -> None:
     bounded = ScheduledQuery("bounded", 4, 8, at_most=4)
-    scheduler = Scheduler(separate({"G": [ScheduledQuery("often", 4, 1, priority=9), bounded]}), alone)
+    scheduler = StepScheduler(separate({"G": [ScheduledQuery("often", 4, 1, priority=9), bounded]}), alone)
     for _ in range(4):
         scheduler.updated()
     assert scheduler.next()[0].queries == (bounded,)
 
 
 def test_a_late_refresh_does_not_bring_the_next_one_forward() -> None:
-    scheduler = Scheduler(by_period(G1), alone)
+    scheduler = StepScheduler(by_period(G1), alone)
     for _ in range(7):
         scheduler.updated()
     (task,) = scheduler.next()
@@ -108,7 +101,7 @@ def test_a_late_refresh_does_not_bring_the_next_one_forward() -> None:
 
 
 def test_queries_come_and_go_and_the_others_keep_their_deadlines() -> None:
-    scheduler = Scheduler(by_period(G1), due_together)
+    scheduler = StepScheduler(by_period(G1), due_together)
     scheduler.updated()
     newcomer = ScheduledQuery("new", 8, 2)
     scheduler.arrange(by_period({"G1": [*EXAMPLE[:5], newcomer]}))
@@ -122,7 +115,7 @@ def test_queries_come_and_go_and_the_others_keep_their_deadlines() -> None:
 def test_overload_stretches_all_periods_alike() -> None:
     """Three times as much as can be done: nobody is dropped, and nobody waits much longer than others."""
     queries = [ScheduledQuery(f"q{n}", 10, 2) for n in range(12)]
-    scheduler = Scheduler(separate({"G": queries}), alone)
+    scheduler = StepScheduler(separate({"G": queries}), alone)
     played = simulate(scheduler, Costs().joint, 600, every=9 * 12 / 2 / 3)
     assert played.load == pytest.approx(1.0, abs=0.02)
     assert max(played.refreshes.values()) - min(played.refreshes.values()) <= 1
@@ -144,7 +137,7 @@ def test_nothing_is_dropped_under_any_load(
     groups = {"G": queries[::2], "H": queries[1::2]}
     technique, costs = TECHNIQUES[name], Costs()
     tasks = technique.tasks({group: each for group, each in groups.items() if each}, costs)
-    played = simulate(Scheduler(tasks, technique.together, early=early), costs.joint, 400, every=every)
+    played = simulate(StepScheduler(tasks, technique.together, early=early), costs.joint, 400, every=every)
     assert sorted(played.refreshes) == sorted(query.name for query in queries)
     assert min(played.refreshes.values()) > 0
 
@@ -152,7 +145,7 @@ def test_nothing_is_dropped_under_any_load(
 def _late(technique: str, groups: Any, every: float) -> float:
     chosen = TECHNIQUES[technique]
     tasks = chosen.tasks(groups, Costs())
-    return simulate(Scheduler(tasks, chosen.together), Costs().joint, 300, every=every).latency
+    return simulate(StepScheduler(tasks, chosen.together), Costs().joint, 300, every=every).latency
 
 
 def test_sharing_helps_under_overload() -> None:
@@ -165,14 +158,14 @@ def test_sharing_helps_under_overload() -> None:
 def test_late_pending_sharing_clears_a_backlog_in_one_go() -> None:
     """Figure 8.6 (d)."""
     two, three, five = by_period(G1)
-    scheduler = Scheduler([two, three, five], late_and_pending)
+    scheduler = StepScheduler([two, three, five], late_and_pending)
     _run(scheduler, 4, lambda task: task.period == 2)
     scheduler.updated()
     assert [scheduler.left(task) for task in (two, three, five)] == [1, -2, 0]
     assert {task.period for task in scheduler.next()} == {3, 5}
 
 
-def _run(scheduler: Scheduler, updates: int, wanted: Callable[[Task], bool]) -> None:
+def _run(scheduler: StepScheduler, updates: int, wanted: Callable[[Task], bool]) -> None:
     """Let time pass in which only some tasks are done."""
     for _ in range(updates):
         scheduler.updated()

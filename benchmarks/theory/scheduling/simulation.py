@@ -1,14 +1,14 @@
 """Schedules played through: updates come at equal intervals, and refreshes take the time they cost.
 
->>> from windrow.sharing.schedule import Costs
->>> from windrow.sharing.schedule import Scheduler
->>> from benchmarks.theory.scheduling.techniques import due_together
->>> from benchmarks.theory.scheduling.techniques import EXAMPLE
->>> from windrow.sharing.schedule import by_period
->>> relaxed = simulate(Scheduler(by_period({"G1": EXAMPLE}), due_together), Costs().joint, 300, every=30.0)
+>>> from benchmarks.theory.scheduling.techniques import EXAMPLE, due_together
+>>> from windrow.sharing.schedule import Costs, by_period
+>>> def played(every):
+...     scheduler = StepScheduler(by_period({"G1": EXAMPLE}), due_together)
+...     return simulate(scheduler, Costs().joint, 300, every=every)
+>>> relaxed = played(30.0)
 >>> relaxed.latency, round(relaxed.load, 2)
 (0.0, 0.4)
->>> hurried = simulate(Scheduler(by_period({"G1": EXAMPLE}), due_together), Costs().joint, 300, every=6.0)
+>>> hurried = played(6.0)
 >>> hurried.latency > 0.5, round(hurried.load, 1), min(hurried.refreshes.values()) > 20
 (True, 1.0, True)
 """
@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from windrow.sharing.schedule import ScheduledQuery, Scheduler
+from benchmarks.theory.scheduling.techniques import StepScheduler
+from windrow.sharing.schedule import ScheduledQuery
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Played:
 
 
 def simulate(
-    scheduler: Scheduler,
+    scheduler: StepScheduler,
     cost: Callable[[Sequence[ScheduledQuery]], float],
     updates: int,
     *,

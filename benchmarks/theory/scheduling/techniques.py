@@ -19,20 +19,15 @@ overload, all late ones (8.4.5), or also those that are due, not to be late (Alg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from windrow.sharing.schedule import (
-    Costs,
-    Groups,
-    Left,
-    ScheduledQuery,
-    Task,
-    Together,
-    alone,
-    by_period,
-    hybrid,
-)
+from windrow.sharing.schedule import Costs, Groups, ScheduledQuery, Scheduler, Task, by_period, hybrid
+
+#: the updates until a task is due; negative if it is late
+Left = Callable[[Task], int]
+#: which of the tasks, the most urgent first, are done together now
+Together = Callable[[Sequence[Task], Left], list[Task]]
 
 _SIZES = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))
 EXAMPLE = tuple(ScheduledQuery(f"Q{n}", *sizes) for n, sizes in enumerate(_SIZES, start=1))
@@ -54,6 +49,30 @@ def by_group(groups: Groups) -> list[Task]:
         for group, queries in groups.items()
         if queries
     ]
+
+
+class StepScheduler(Scheduler):
+    """Says what is done next, as long as there is time. With `early`, also tasks that are not due yet."""
+
+    def __init__(self, tasks: Iterable[Task], together: Together, *, early: bool = False) -> None:
+        super().__init__(tasks)
+        self.together = together
+        self.early = early
+
+    def next(self) -> Sequence[Task]:
+        """What is to be done together now; nothing if there is nothing to do before the next update."""
+        waiting = [task for task in self.tasks if self.since_done(task) > 0]
+        if not waiting:
+            return ()
+        ordered = sorted(waiting, key=self.urgency)
+        if not self.early and self.left(ordered[0]) > 0 and not self.is_overdue(ordered[0]):
+            return ()
+        return self.together(ordered, self.left)
+
+
+def alone(tasks: Sequence[Task], left: Left) -> list[Task]:
+    """The first of the tasks (Algorithm 9, earliest deadline first)."""
+    return list(tasks[:1])
 
 
 def due_together(tasks: Sequence[Task], left: Left) -> list[Task]:

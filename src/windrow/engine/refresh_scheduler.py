@@ -245,7 +245,7 @@ class Refreshes:
             known = None
         if known is None:
             renewed = max(1, 2 * measured.count)
-            known = _Schedule(Scheduler((), cycles.alone), group.update, group.queries, group.fixed, renewed)
+            known = _Schedule(Scheduler(), group.update, group.queries, group.fixed, renewed)
             known.arrange(_tasks(group, measured))
         elif known.queries != group.queries or known.fixed != group.fixed or measured.count >= known.renewed:
             self._forget(known, [query for query in known.queries if query not in group.queries])

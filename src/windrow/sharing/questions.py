@@ -7,12 +7,9 @@ count of len     WHERE port = 80
 total of len     WHERE port = 80
 greatest of len  WHERE port = 80 AND tos = 1
 
-The data of a synopsis: what is kept of each interval and group, in the smallest parts that can be shared.
-
-SUM keeps a count and a total, AVG the same, COUNT the count alone; VAR also the total of squares. Each of
-these is a datum with a synopsis of its own, so that AVG finds both where SUM and COUNT have left them.
-MEDIAN, MODE, TOP_K and COUNT(DISTINCT) keep how often each value occurs, sketches their cells, FREQUENT a
-list for each sub-window.
+A datum is kept of each interval and group, in the smallest parts that can be shared: AVG finds the count and
+the total where SUM and COUNT have left them; VAR also wants the total of squares. MEDIAN, MODE, TOP_K and
+COUNT(DISTINCT) keep how often each value occurs, sketches their cells, FREQUENT a list for each sub-window.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from windrow.algebra.catalog import Late
 from windrow.algebra.expressions import Expression, conjunction, conjuncts
@@ -28,19 +25,19 @@ from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
 from windrow.kernels.aggregates import partials, value_tables
-from windrow.kernels.aggregates.measures import GROUPS, Measures
+from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
 from windrow.kernels.state import TableLayout
 from windrow.sharing.predicates import Predicate, predicate_of
-from windrow.sharing.synopses import Family, SharedGrid, Wanted
-
-# ------------------------------------------------------------ data
-
+from windrow.sharing.synopses import SharedGrid, SynopsisKind
 
 #: what the columns of a datum are called, before the number
 LABEL = "d"
+
+
+Shape: TypeAlias = partials.Partial | value_tables.Cells
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class Datum:
     synopsis. Lists are of sub-windows, which are the intervals of their synopsis.
     """
 
-    shape: partials.Partial | value_tables.Cells
+    shape: Shape
     args: tuple[Expression, ...]
     order: tuple[Expression, ...] = ()
     sub_windows: SharedGrid | None = None
@@ -69,19 +66,13 @@ class Datum:
     @cached_property
     def is_subtractable(self) -> bool:
         """Is f(X − Y) = f(X) − f(Y), exactly? Not if merging leaves anything out."""
-        layout = (
-            TableLayout((), (self.shape,))
-            if isinstance(self.shape, partials.Partial)
-            else self._layout_of_cells()
-        )
+        if isinstance(self.shape, partials.Partial):
+            layout = TableLayout((), (self.shape,))
+        else:
+            in_order = isinstance(self.shape, value_tables.OrderedRows)
+            width = len(self.args) + (1 + len(self.order) if in_order else 0)
+            layout = value_tables.layout_of(self.shape, (), width)
         return layout.prune is None and all(each.invertible for each in layout.combiners)
-
-    def _layout_of_cells(self) -> TableLayout:
-        assert isinstance(self.shape, value_tables.Cells)
-        width = len(self.args) + (
-            1 + len(self.order) if isinstance(self.shape, value_tables.OrderedRows) else 0
-        )
-        return value_tables.layout_of(self.shape, (), width)
 
     @cached_property
     def text(self) -> str:
@@ -103,12 +94,7 @@ class Datum:
         [['count.1']]
         """
         cut = self.sub_windows
-        return [
-            _form(self.shape),
-            self.args,
-            self.order,
-            None if cut is None else [cut.width, cut.phase],
-        ]
+        return [_form(self.shape), self.args, self.order, None if cut is None else [cut.width, cut.phase]]
 
 
 #: of states that are shared; a number is raised when the columns of a state, or what they mean, change
@@ -129,7 +115,7 @@ _DURABLE: dict[type, str] = {
 }
 
 
-def _form(shape: partials.Partial | value_tables.Cells) -> list[Any]:
+def _form(shape: Shape) -> list[Any]:
     found: list[Any] = [_DURABLE[type(shape)]]
     for item in fields(shape):
         value = getattr(shape, item.name)
@@ -138,7 +124,7 @@ def _form(shape: partials.Partial | value_tables.Cells) -> list[Any]:
     return found
 
 
-def _name(shape: partials.Partial | value_tables.Cells) -> str:
+def _name(shape: Shape) -> str:
     match shape:
         case partials.PartialColumns():
             return "total of squares" if shape.first > 1 else "total"
@@ -163,60 +149,80 @@ _NAMES: dict[type, str] = {
 
 
 def parts_of(
-    partial: partials.Partial, args: tuple[Expression, ...], order: tuple[Expression, ...] = ()
+    shape: Shape,
+    args: tuple[Expression, ...],
+    order: tuple[Expression, ...] = (),
+    sub_windows: SharedGrid | None = None,
 ) -> Iterator[Datum]:
-    """The data that a partial consists of, in the order of its columns."""
-    match partial:
+    """The data that a state consists of, in the order of its columns."""
+    count = Datum(partials.CountPartial(LABEL), args)
+    match shape:
         case partials.CountPartial():
-            yield Datum(partials.CountPartial(LABEL), args)
+            yield count
         case partials.ExactTotal():
-            total = partials.ExactTotal(LABEL, partial.kind)
-            yield Datum(partials.CountPartial(LABEL), args)
-            yield Datum(partials.PartialColumns(LABEL, total, 1, len(total.combiners)), args)
-            if partial.squared:
-                squares = partials.ExactTotal(LABEL, partial.kind, squared=True)
-                yield Datum(
-                    partials.PartialColumns(LABEL, squares, len(total.combiners), len(squares.combiners)),
-                    args,
-                )
+            total = partials.ExactTotal(LABEL, shape.kind)
+            width = len(total.combiners)
+            yield count
+            yield Datum(partials.PartialColumns(LABEL, total, 1, width), args)
+            if shape.squared:
+                squares = partials.ExactTotal(LABEL, shape.kind, squared=True)
+                yield Datum(partials.PartialColumns(LABEL, squares, width, len(squares.combiners)), args)
         case partials.FloatTotal():
-            yield Datum(partials.CountPartial(LABEL), args)
+            yield count
             yield Datum(partials.PartialColumns(LABEL, partials.FloatTotal(LABEL), 1, 2), args)
+        case partials.Partial():
+            yield Datum(replace(shape, label=LABEL), args, order)
         case _:
-            yield Datum(_relabelled(partial), args, order)
-
-
-def _relabelled(partial: partials.Partial) -> partials.Partial:
-    return replace(partial, label=LABEL)
-
-
-#: the states that do not depend on the windows they are of
-_SHARED = (
-    partials.CountPartial,
-    partials.ExactTotal,
-    partials.FloatTotal,
-    partials.FloatMoments,
-    partials.Extreme,
-    partials.Edge,
-    partials.UserState,
-)
-_SHARED_CELLS = (
-    value_tables.Values,
-    value_tables.Buckets,
-    value_tables.Ranks,
-    value_tables.Counters,
-    value_tables.OrderedRows,
-    value_tables.Listed,
-)
-
-
-def can_be_shared(shape: partials.Partial | value_tables.Cells) -> bool:
-    """Whether a state of an interval is the same for windows of all lengths."""
-    return type(shape) in (*_SHARED, *_SHARED_CELLS)
+            yield Datum(shape, args, order, sub_windows)
 
 
 #: how many rows a group has
 ROW_COUNT = Datum(partials.CountPartial(LABEL), ())
+
+
+# ------------------------------------------------------------ synopses
+
+
+@dataclass(frozen=True)
+class Family:
+    """What synopses used together have in common, but for their conditions: the input (a stream, or a shared
+    state of it), the data per interval, and the grouping."""
+
+    source: Hashable
+    datum: Datum
+    keys: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Data over windows of this length, whose bounds are on a grid."""
+
+    family: Family
+    length: int
+    grid: SharedGrid
+    predicate: Predicate
+    #: whether a row that is counted twice does harm
+    is_sensitive: bool
+
+
+@dataclass(frozen=True)
+class Held:
+    """A synopsis with its parameters: s (the grid) and b."""
+
+    name: str
+    family: Family
+    grid: SharedGrid
+    predicate: Predicate
+    b: int = 1
+    kind: SynopsisKind = SynopsisKind.BASIC
+
+    def is_usable(self, wanted: Wanted) -> bool:
+        """Whether windows begin and end where intervals do, and are not of too many of them."""
+        return self.grid.has(wanted.grid) and self.intervals(wanted) <= MOST_INTERVALS
+
+    def intervals(self, wanted: Wanted) -> int:
+        """The length of the windows, in intervals."""
+        return wanted.length // self.grid.width
 
 
 # ------------------------------------------------------------ questions
@@ -243,7 +249,7 @@ class QueryNeeds:
     emit: Emit
     source: Hashable
     keys: tuple[Expression, ...]
-    lengths: tuple[int, ...]
+    length: int
     slide: int
     origin: int
     existence: Need
@@ -262,24 +268,18 @@ class QueryNeeds:
     @property
     def grid(self) -> SharedGrid:
         """The coarsest grid for its windows."""
-        return SharedGrid.of(self.lengths, self.slide, self.origin)
-
-    def wanted(self, need: Need) -> Wanted:
-        """A need, as rules look at it."""
-        return self._wanted[need]
+        return SharedGrid.of(self.length, self.slide, self.origin)
 
     @cached_property
-    def _wanted(self) -> dict[Need, Wanted]:
+    def wanted(self) -> Mapping[Need, Wanted]:
+        """Its needs, as rules look at them."""
         return {
             need: Wanted(
                 Family(self.source, need.datum, self.keys),
-                self.lengths,
-                self.slide,
-                self.origin,
+                self.length,
+                self.grid,
                 need.predicate,
                 need.is_sensitive,
-                need.datum.is_subtractable,
-                need.datum.adds_up,
             )
             for need in self.needs
         }
@@ -299,7 +299,7 @@ def question_of(name: str, emit: Emit) -> QueryNeeds:
         emit,
         query.scan.stream.name,
         normal.keys,
-        (cut.range,),
+        cut.range,
         cut.slide,
         cut.origin,
         Need(ROW_COUNT, predicate_of(conjunction(where)), is_sensitive=False),
@@ -320,27 +320,28 @@ def _needs(
     """(label of a partial or name of a table, its needs, whether an average is among its users)."""
     columns = query.aggregate.input.schema
     order = tuple(normal.of(columns.column(name)) for name in columns.names)
-    for partial in measures.layouts[GROUPS].partials[1:]:
-        users = [each.aggregate for each in measures.measures if each.partial == partial]
-        args, chosen = measures.argument_of(partial)
-        sensitive = not all(user.duplicate_insensitive for user in users)
-        mine = order if any(user.ordered for user in users) else ()
-        _check_shape(partial, users[0].name)
-        found = parts_of(partial, tuple(map(normal.of, args)), mine)
-        predicate = predicate_of(conjunction((*where, *conjuncts(normal.of(chosen)))))
-        averages = any(user.name == "AVG" for user in users)
-        yield partial.label, tuple(Need(datum, predicate, sensitive) for datum in found), averages
-    for table in (name for name in measures.layouts if name != GROUPS):
-        users = [each.aggregate for each in measures.measures if each.table == table]
-        cells, args, chosen = measures.cells_in(table)
-        _check_shape(cells, users[0].name)
+    partial_states = measures.layouts[GROUPS].partials[1:]
+    shapes: list[tuple[str, Shape, tuple[Expression, ...], Expression]] = [
+        *((each.label, each, *measures.argument_of(each)) for each in partial_states),
+        *((table, *measures.cells_in(table)) for table in measures.layouts if table != GROUPS),
+    ]
+    for label, shape, args, chosen in shapes:
+        users = [each.aggregate for each in measures.measures if _label(each) == label]
+        if type(shape) not in (*_DURABLE, partials.UserState):
+            raise _alone(f"the state of {users[0].name} depends on the windows it is of")
         sensitive = not all(user.duplicate_insensitive for user in users)
         mine = order if any(user.ordered for user in users) else ()
         predicate = predicate_of(conjunction((*where, *conjuncts(normal.of(chosen)))))
-        cut = SharedGrid.of((query.cut.range or 0,), query.cut.slide, query.cut.origin)
-        listed = cut if isinstance(cells, value_tables.Listed) else None
-        datum = Datum(cells, tuple(map(normal.of, args)), mine, listed)
-        yield table, (Need(datum, predicate, sensitive),), False
+        cut = SharedGrid.of(query.cut.range or 0, query.cut.slide, query.cut.origin)
+        listed = cut if isinstance(shape, value_tables.Listed) else None
+        data = parts_of(shape, tuple(map(normal.of, args)), mine, listed)
+        averages = isinstance(shape, partials.Partial) and any(user.name == "AVG" for user in users)
+        yield label, tuple(Need(datum, predicate, sensitive) for datum in data), averages
+
+
+def _label(measure: Measure) -> str:
+    """The partial, or the table, that the state of an aggregate is in."""
+    return measure.partial.label if measure.partial and measure.table == GROUPS else measure.table
 
 
 def _check(query: SlidingQuery) -> None:
@@ -355,7 +356,7 @@ def _check(query: SlidingQuery) -> None:
         raise _alone("late rows that are kept count in later windows only")
     if stream.progress.per is not None:
         raise _alone("its groups may become final one by one")
-    intervals = cut.range // SharedGrid.of((cut.range,), cut.slide).width
+    intervals = cut.range // SharedGrid.of(cut.range, cut.slide).width
     if intervals > MOST_INTERVALS:
         raise _alone(f"its windows would be cut into {intervals:,} intervals")
 
@@ -368,11 +369,6 @@ def _check_expressions(query: SlidingQuery, normal: Normal) -> None:
     measures = Measures(query.aggregate)
     if not all(each.aggregate.commutative for each in measures.measures):
         raise _alone("an aggregate depends on the order in which states are combined")
-
-
-def _check_shape(shape: partials.Partial | value_tables.Cells, aggregate: str) -> None:
-    if not can_be_shared(shape):
-        raise _alone(f"the state of {aggregate} depends on the windows it is of")
 
 
 def _alone(reason: str) -> QueryError:

@@ -1,34 +1,26 @@
-"""The scheduler: told of updates and of what was done, it says what is to be done next.
+"""When tasks are refreshed: which go together, what that costs, and which are due.
 
-It has no clock of its own. d(T), the updates until a task is due, is the task's period less the updates since
-it was last done; after a late refresh the next one is a whole period away, so that overload does not feed
-itself. The task with the least d goes first, then the one of higher priority. Nothing is ever dropped: under
-overload all periods get longer, and how much is told for each query.
+The scheduler has no clock of its own. d(T), the updates until a task is due, is the task's period less the
+updates since it was last done; after a late refresh the next one is a whole period away, so that overload
+does not feed itself. The task with the least d goes first, then the one of higher priority. Nothing is ever
+dropped: under overload all periods get longer, and how much is told for each query.
 
 >>> queries = [ScheduledQuery("Q1", 10, 2), ScheduledQuery("Q4", 15, 3), ScheduledQuery("Q6", 20, 5)]
->>> scheduler = Scheduler(by_period({"G1": queries}), alone)
+>>> scheduler = Scheduler(by_period({"G1": queries}))
 >>> for minute in range(1, 7):
 ...     scheduler.updated()
-...     while tasks := scheduler.next():
-...         print(minute, [task.period for task in tasks])
-...         scheduler.done(tasks)
+...     tasks = scheduler.due({"Q1", "Q4", "Q6"})
+...     scheduler.done(tasks)
+...     print(minute, [task.period for task in tasks])
+1 []
 2 [2]
 3 [3]
 4 [2]
 5 [5]
-6 [2]
-6 [3]
+6 [2, 3]
 
-Algorithm 9, earliest deadline first: the task that has waited longest beyond its period, by itself.
-
->>> tasks = by_period({"G1": [ScheduledQuery("Q1", 10, 2), ScheduledQuery("Q4", 15, 3)]})
->>> [task.name for task in alone(tasks, lambda task: task.period - 4)]
-['G1(Q1)']
-
-Hybrid scheduling (thesis, 8.4.4): some queries are refreshed more often, to go with others.
-
-Sub-groups (the queries of one period) may be merged; they then have the shortest of their periods. The
-thesis' example has five possibilities, of which one is the cheapest:
+Hybrid scheduling (thesis, 8.4.4): sub-groups (the queries of one period) may be merged, and then have the
+shortest of their periods. The thesis' example has five possibilities, of which one is the cheapest:
 
 >>> sizes = ((10, 2), (5, 2), (6, 2), (15, 3), (12, 3), (20, 5), (30, 5))
 >>> queries = [ScheduledQuery(f"Q{n}", length, period) for n, (length, period) in enumerate(sizes, start=1)]
@@ -39,43 +31,13 @@ thesis' example has five possibilities, of which one is the cheapest:
 12.67 [(2, 3), (3, 4)]
 11.40 [(2, 5), (5, 2)]
 14.50 [(2, 7)]
->>> [(task.period, task.length) for task in hybrid({"G1": queries})]
-[(2, 15), (5, 30)]
 
-(The thesis gives 11.63 for the first; its schedule costs 358 in 30 minutes.)
-
-Where something reads the synopses at every update anyway, there is nothing to be saved by going together:
+(The thesis gives 11.63 for the first; its schedule costs 358 in 30 minutes.) Where something reads the
+synopses at every update anyway, there is nothing to be saved by going together:
 
 >>> anyway = Task("G1", (ScheduledQuery("exact", 30, 1),), 1)
 >>> [task.period for task in hybrid({"G1": queries}, Costs(answer=0.1), fixed={"G1": [anyway]})]
 [2, 3, 5]
-
-What schedules cost (thesis, 8.4.4): intervals read, and what is done for each answer.
-
-Queries of one group that are refreshed together read the intervals of the longest window, once. Updates of
-synopses cost the same whatever the schedule, and are left out.
-
->>> short, long = ScheduledQuery("Q1", 10, 2), ScheduledQuery("Q4", 15, 3)
->>> Costs().joint([short]), Costs().joint([short, long])
-(9.0, 14.0)
->>> round(Costs().rate([Task("G1", (short,), 2), Task("G1", (long,), 3)]), 2)
-7.67
-
-Costs as they were measured: how long it took to answer so many queries, with windows of such lengths.
-
-What a probe, an interval and an answer cost is what explains the last measurements best, none of it being
-less than nothing. Where measurements cannot tell them apart, each has its part.
-
->>> known = Measured()
->>> for longest, answers in ((10, 1), (30, 4), (10, 5), (60, 2), (30, 1)):
-...     known.add(longest, answers, 2.0 + 0.1 * (longest - 1) + 0.5 * answers)
->>> found = known.costs
->>> round(found.start, 2), round(found.read, 2), round(found.answer, 2)
-(2.0, 0.1, 0.5)
->>> alike = Measured()
->>> alike.add(11, 5, 3.0)
->>> round(alike.costs.start, 2), round(alike.costs.read, 2), round(alike.costs.answer, 2)
-(1.0, 0.1, 0.2)
 """
 
 from __future__ import annotations
@@ -87,13 +49,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-
-# ------------------------------------------------------------ costs
-
-
-# ------------------------------------------------------------ tasks
-#
-# What is scheduled: tasks, each of which refreshes some queries of a group together.
 
 
 @dataclass(frozen=True)
@@ -161,7 +116,17 @@ HORIZON = 840
 
 @dataclass(frozen=True)
 class Costs:
-    """A probe costs `start`, each interval after the first `read`, each answer `answer`."""
+    """A probe costs `start`, each interval after the first `read`, each answer `answer`.
+
+    Queries of one group that are refreshed together read the intervals of the longest window, once. Updates
+    of synopses cost the same whatever the schedule, and are left out.
+
+    >>> short, long = ScheduledQuery("Q1", 10, 2), ScheduledQuery("Q4", 15, 3)
+    >>> Costs().joint([short]), Costs().joint([short, long])
+    (9.0, 14.0)
+    >>> round(Costs().rate([Task("G1", (short,), 2), Task("G1", (long,), 3)]), 2)
+    7.67
+    """
 
     read: float = 1.0
     answer: float = 0.0
@@ -192,7 +157,18 @@ _RIDGE = 1e-6
 
 @dataclass
 class Measured:
-    """The measurements of one group, the newest last."""
+    """How long it took to answer so many queries of one group, with windows of such lengths, the newest last.
+
+    The costs are what explains that best, none of them being less than nothing. Where measurements cannot
+    tell them apart, each has its part.
+
+    >>> known = Measured()
+    >>> for longest, answers in ((10, 1), (30, 4), (10, 5), (60, 2), (30, 1)):
+    ...     known.add(longest, answers, 2.0 + 0.1 * (longest - 1) + 0.5 * answers)
+    >>> found = known.costs
+    >>> round(found.start, 2), round(found.read, 2), round(found.answer, 2)
+    (2.0, 0.1, 0.5)
+    """
 
     count: int = 0
     _seen: deque[tuple[int, int, float]] = field(default_factory=lambda: deque(maxlen=MEMORY))
@@ -237,16 +213,7 @@ def _not_negative(features: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     return found
 
 
-# ------------------------------------------------------------ scheduler
-
-
-#: the updates until a task is due; negative if it is late
-Left = Callable[[Task], int]
-
-
-def alone(tasks: Sequence[Task], left: Left) -> list[Task]:
-    """The first of the tasks, which come with the most urgent first."""
-    return list(tasks[:1])
+# ------------------------------------------------------------ which go together
 
 
 #: with more sub-groups than these not all possibilities are looked at (there are 4140 of eight)
@@ -343,8 +310,7 @@ def _partitions(parts: list[Task]) -> Iterator[list[list[Task]]]:
             yield [*blocks[:place], [*block, last], *blocks[place + 1 :]]
 
 
-#: which of the tasks, the most urgent first, are done together now
-Together = Callable[[Sequence[Task], Left], list[Task]]
+# ------------------------------------------------------------ scheduler
 
 
 @dataclass(frozen=True)
@@ -376,26 +342,21 @@ class Lateness:
 
 
 class Scheduler:
-    """Deadlines of tasks. With `early`, tasks are also done before they are due, if there is time."""
+    """Deadlines of tasks."""
 
-    def __init__(self, tasks: Iterable[Task], together: Together, *, early: bool = False) -> None:
-        self.tasks = list(tasks)
-        self.together = together
-        self.early = early
+    def __init__(self, tasks: Iterable[Task] = ()) -> None:
         self.now = 0
-        #: when queries, and tasks, were last done; a task as long ago as any of its queries
+        #: when queries were last done, or came
         self._last: dict[str, int] = {}
-        self._done: dict[str, int] = {}
         self._periods: dict[str, int] = {}
         self._lateness: dict[str, Lateness] = {}
-        self.arrange(self.tasks)
+        self.arrange(tasks)
 
     def arrange(self, tasks: Iterable[Task]) -> None:
         """Other tasks from now on, as queries come and go; those that stay keep their deadlines."""
         self.tasks = list(tasks)
         queries = [query.name for task in self.tasks for query in task.queries]
         self._last = {name: self._last.get(name, self.now) for name in queries}
-        self._done = {task.name: min(self._last[q.name] for q in task.queries) for task in self.tasks}
         self._periods = {query.name: query.period for task in self.tasks for query in task.queries}
         self._lateness = {name: self._lateness.get(name, Lateness()) for name in queries}
 
@@ -407,7 +368,6 @@ class Scheduler:
         """The periods of all are over, at this very moment if they were not before."""
         for name, last in self._last.items():
             self._last[name] = min(last, self.now - self._periods[name])
-        self._done = {task.name: min(self._last[q.name] for q in task.queries) for task in self.tasks}
 
     def since(self, query: str) -> int:
         """The updates since a query was last done, or came."""
@@ -416,27 +376,12 @@ class Scheduler:
     def remember(self, query: str, since: int, lateness: Lateness) -> None:
         """What an earlier scheduler knew of a query."""
         self._last[query], self._lateness[query] = self.now - since, lateness
-        self._done = {task.name: min(self._last[q.name] for q in task.queries) for task in self.tasks}
-
-    def next(self, ready: Collection[str] | None = None) -> Sequence[Task]:
-        """What is to be done together now; nothing if there is nothing to do before the next update.
-
-        With `ready`, only tasks all of whose queries are among these can be done now.
-        """
-        able = [task for task in self.tasks if ready is None or all(q.name in ready for q in task.queries)]
-        waiting = [task for task in able if self._since(task) > 0]
-        if not waiting:
-            return ()
-        ordered = sorted(waiting, key=self._urgency)
-        if not self.early and self.left(ordered[0]) > 0 and not self._is_overdue(ordered[0]):
-            return ()
-        return self.together(ordered, self.left)
 
     def due(self, ready: Collection[str]) -> list[Task]:
         """All tasks whose periods are over and whose queries are ready, the most urgent first."""
         able = [task for task in self.tasks if all(query.name in ready for query in task.queries)]
-        waiting = [task for task in able if self._since(task) > 0]
-        return sorted((t for t in waiting if self.left(t) <= 0 or self._is_overdue(t)), key=self._urgency)
+        late = [task for task in able if self.left(task) <= 0 or self.is_overdue(task)]
+        return sorted((task for task in late if self.since_done(task) > 0), key=self.urgency)
 
     def done(self, tasks: Iterable[Task]) -> None:
         """These were done."""
@@ -445,15 +390,16 @@ class Scheduler:
                 beyond = self.now - self._last[query.name] - query.period
                 self._lateness[query.name] = self._lateness[query.name].after(beyond)
                 self._last[query.name] = self.now
-            self._done[task.name] = self.now
 
     def left(self, task: Task) -> int:
         """d(T): the updates until a task is due."""
-        return task.period - self._since(task)
+        return task.period - self.since_done(task)
 
     def is_overdue(self, task: Task) -> bool:
         """Whether a query of it has waited for longer than it may."""
-        return self._is_overdue(task)
+        return any(
+            query.at_most is not None and self.since(query.name) >= query.at_most for query in task.queries
+        )
 
     def refreshed(self, query: str) -> Lateness:
         """How late a query's refreshes have been, up to the last one."""
@@ -465,14 +411,10 @@ class Scheduler:
         beyond = self.now - self._last[query] - self._periods[query]
         return known.after(beyond) if beyond > 0 else known
 
-    def _since(self, task: Task) -> int:
-        return self.now - self._done[task.name]
+    def since_done(self, task: Task) -> int:
+        """The updates since a task was last done: as many as for any of its queries."""
+        return max(self.since(query.name) for query in task.queries)
 
-    def _urgency(self, task: Task) -> tuple[bool, int, int, str]:
-        return not self._is_overdue(task), self.left(task), -task.priority, task.name
-
-    def _is_overdue(self, task: Task) -> bool:
-        return any(self._waits_too_long(query) for query in task.queries)
-
-    def _waits_too_long(self, query: ScheduledQuery) -> bool:
-        return query.at_most is not None and self.now - self._last[query.name] >= query.at_most
+    def urgency(self, task: Task) -> tuple[bool, int, int, str]:
+        """What tasks are ordered by."""
+        return not self.is_overdue(task), self.left(task), -task.priority, task.name

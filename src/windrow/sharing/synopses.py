@@ -1,10 +1,6 @@
-"""What rules compare: a synopsis that is held, and what a query wants.
+"""Synopses (thesis, 2.3.4): states over intervals of a stream, for windows of n of them.
 
-What a synopsis is (thesis, 2.3.4): states over intervals of a stream, for windows of n of them.
-
-Its parameters are s, the length of an interval; b, the most intervals a window may have; and f, what is kept
-of each. Intervals are numbered; `update` inserts the next one and lets go of what no window holds any more,
-`probe` gives the states over the last n intervals, for several n at once.
+A synopsis has s, the length of an interval; b, the most intervals a window may have; and f, what is kept.
 
 | kind           | keeps                              | probe of n             | for                     |
 |----------------|------------------------------------|------------------------|-------------------------|
@@ -12,14 +8,10 @@ of each. Intervals are numbered; `update` inserts the next one and lets go of wh
 | interval       | intervals of s, 2s, 4s, …          | at most 2·log b        | few queries at a time   |
 | basic interval | b intervals of s                   | n; the longest for all | many queries at a time  |
 
-Which kind of synopsis to keep (thesis, 8.3.1 and 8.4.4).
+Which kind to keep (8.3.1 and 8.4.4): running totals of what is subtractable and of constant size. Of all
+else an interval synopsis reads log b intervals for each query, a basic one at most b for all of them
+together, so that it is better where at least b / log b queries run together.
 
-Subtractable states of constant size are kept as running totals. For all others: an interval synopsis reads
-log b intervals for each query, a basic one at most b for all of them together and in half of the space. So
-the basic one is better where at least b / log b queries run together.
-
->>> [least_together(b) for b in (2, 8, 64, 1024)]
-[2.0, 2.6666666666666665, 10.666666666666666, 102.4]
 >>> choose(64, 11.0, subtractable=False), choose(64, 10.0, subtractable=False)
 (<SynopsisKind.BASIC: 'basic interval'>, <SynopsisKind.INTERVAL: 'interval'>)
 >>> choose(64, 1.0, subtractable=True)
@@ -29,30 +21,21 @@ the basic one is better where at least b / log b queries run together.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from math import gcd
-
-from windrow.algebra.expressions import TRUE
-from windrow.sharing.predicates import Predicate, predicate_of
-
-# ------------------------------------------------------------ grids
-#
-# Grids: the intervals of a synopsis, such that the windows of all its queries are whole numbers of them.
-#
-# The interval of one query is gcd(RANGE, SLIDE) long. Queries with other windows can share it if the common
-# divisor is not much finer; those that need finer intervals get a synopsis of their own, and do not make all
-# others pay for them.
 
 
 @dataclass(frozen=True)
 class SharedGrid:
-    """Interval i is [phase + i·width, phase + (i+1)·width).
+    """The intervals of a synopsis: interval i is [phase + i·width, phase + (i+1)·width).
 
-    >>> SharedGrid.of((600,), 120), SharedGrid.of((840,), 180), SharedGrid.of((600,), 120, origin=50)
+    Windows of all its queries are whole numbers of them.
+
+    >>> SharedGrid.of(600, 120), SharedGrid.of(840, 180), SharedGrid.of(600, 120, origin=50)
     (SharedGrid(width=120, phase=0), SharedGrid(width=60, phase=0), SharedGrid(width=120, phase=50))
-    >>> SharedGrid.of((600,), 120).meet(SharedGrid.of((840,), 180))
+    >>> SharedGrid.of(600, 120).meet(SharedGrid.of(840, 180))
     SharedGrid(width=60, phase=0)
     """
 
@@ -60,9 +43,9 @@ class SharedGrid:
     phase: int = 0
 
     @classmethod
-    def of(cls, lengths: Sequence[int], slide: int, origin: int = 0) -> SharedGrid:
-        """The coarsest grid on which windows of these lengths begin and end."""
-        width = gcd(slide, *lengths)
+    def of(cls, length: int, slide: int, origin: int = 0) -> SharedGrid:
+        """The coarsest grid on which windows of this length begin and end."""
+        width = gcd(slide, length)
         return cls(width, origin % width)
 
     def meet(self, other: SharedGrid) -> SharedGrid:
@@ -83,7 +66,7 @@ class SharedGrid:
         return self.phase + index * self.width
 
 
-#: no query's intervals are cut into more parts than these for the sake of others
+#: no query's intervals are cut into more parts than these for the sake of others, who then get their own
 MOST_PARTS = 8
 
 
@@ -114,52 +97,24 @@ def clustered(grids: Sequence[SharedGrid]) -> list[SharedGrid]:
     return [found[grid] for grid in grids]
 
 
-# ------------------------------------------------------------ synopses
-
-
 class SynopsisKind(Enum):
-    """The kinds of synopses; those for joins go by the time at which results expire."""
+    """The kinds of synopses."""
 
     RUNNING = "running"
     INTERVAL = "interval"
+    #: one pass, from the youngest interval to the oldest, serves windows of all lengths
     BASIC = "basic interval"
-    RUNNING_JOIN = "running join"
-    INTERVAL_JOIN = "interval join"
-    BASIC_JOIN = "basic interval join"
-
-    @property
-    def is_basic(self) -> bool:
-        """Whether one pass, from the youngest interval to the oldest, serves windows of all lengths."""
-        return self in (SynopsisKind.BASIC, SynopsisKind.BASIC_JOIN)
-
-    @property
-    def is_join(self) -> bool:
-        return self in (SynopsisKind.RUNNING_JOIN, SynopsisKind.INTERVAL_JOIN, SynopsisKind.BASIC_JOIN)
-
-    @property
-    def of_join(self) -> SynopsisKind:
-        """The same for joins."""
-        return {
-            SynopsisKind.RUNNING: SynopsisKind.RUNNING_JOIN,
-            SynopsisKind.INTERVAL: SynopsisKind.INTERVAL_JOIN,
-            SynopsisKind.BASIC: SynopsisKind.BASIC_JOIN,
-        }.get(self, self)
 
 
 #: so many updates are looked at to see which queries meet
 _HORIZON = 2520
 
 
-def least_together(b: int) -> float:
-    """b / log b: so many queries at a time make a basic interval synopsis the better one."""
-    return b / max(1.0, math.log2(b))
-
-
 def choose(b: int, together: float, *, subtractable: bool) -> SynopsisKind:
     """The kind for windows of up to b intervals, if so many queries run together on average."""
     if subtractable:
         return SynopsisKind.RUNNING
-    return SynopsisKind.BASIC if together >= least_together(b) else SynopsisKind.INTERVAL
+    return SynopsisKind.BASIC if together >= b / max(1.0, math.log2(b)) else SynopsisKind.INTERVAL
 
 
 def expected_together(periods: Sequence[int]) -> float:
@@ -172,66 +127,3 @@ def expected_together(periods: Sequence[int]) -> float:
     runs = [sum(1 for period in periods if update % period == 0) for update in range(1, horizon + 1)]
     busy = [count for count in runs if count]
     return sum(busy) / len(busy) if busy else 0.0
-
-
-# ------------------------------------------------------------ synopsis facts
-
-
-EVERYTHING = predicate_of(TRUE)
-
-
-@dataclass(frozen=True)
-class Family:
-    """What synopses must have in common to be used together, but for their conditions: the input (a stream,
-    or a join of several), the grouping, and the data per interval."""
-
-    source: Hashable
-    datum: Hashable
-    keys: tuple[Hashable, ...] = ()
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Data over windows of these lengths, one for each stream of the input, every `slide`."""
-
-    family: Family
-    lengths: tuple[int, ...]
-    slide: int
-    origin: int = 0
-    predicate: Predicate = EVERYTHING
-    #: whether a row that is counted twice does harm
-    is_sensitive: bool = True
-    #: whether what is too much can be subtracted again
-    is_subtractable: bool = False
-    #: whether states of rows of different conditions may be put together
-    adds_up: bool = True
-
-    @property
-    def grid(self) -> SharedGrid:
-        """The coarsest grid for it."""
-        return SharedGrid.of(self.lengths, self.slide, self.origin)
-
-
-@dataclass(frozen=True)
-class Held:
-    """A synopsis with its parameters: s (the grid), b, and g for joins of windows of unequal lengths."""
-
-    name: str
-    family: Family
-    grid: SharedGrid
-    b: int
-    kind: SynopsisKind
-    predicate: Predicate = field(default=EVERYTHING)
-    g: int = 0
-
-    def is_aligned(self, wanted: Wanted) -> bool:
-        """Whether windows begin and end where intervals do."""
-        return self.grid.has(wanted.grid)
-
-    def intervals(self, wanted: Wanted) -> tuple[int, ...]:
-        """The lengths of the windows, in intervals."""
-        return tuple(length // self.grid.width for length in wanted.lengths)
-
-    def is_long_enough(self, wanted: Wanted) -> bool:
-        """Whether windows have at most b intervals."""
-        return all(n <= self.b for n in self.intervals(wanted))

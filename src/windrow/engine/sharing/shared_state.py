@@ -28,9 +28,9 @@ from windrow.kernels.shared.value_counts import ValueCounter
 from windrow.physical import identity, planner, units
 from windrow.sharing.planner import Planner, recipe, relevant_of
 from windrow.sharing.predicates import Predicate, Relevant, predicate_of, read, written
-from windrow.sharing.questions import Datum, Need, QueryNeeds, question_of
+from windrow.sharing.questions import Held, Need, QueryNeeds, question_of
 from windrow.sharing.rules import SharingPlan, unslid
-from windrow.sharing.synopses import Held, SharedGrid
+from windrow.sharing.synopses import SharedGrid
 from windrow.windows.domain import INFINITY
 
 #: so many conditions of WHERE are kept in one table; those of others go to the next
@@ -81,7 +81,7 @@ class SharedRecipes:
 class Common:
     """All synopses of an engine."""
 
-    planner: Planner = field(default_factory=lambda: Planner(1))
+    planner: Planner = field(default_factory=Planner)
     kept: dict[str, KeptSynopsis] = field(default_factory=dict)
     #: up to which commit each shared state has taken delta files in
     absorbed: dict[str, int] = field(default_factory=dict)
@@ -334,12 +334,11 @@ class Common:
         form = self._forms.setdefault(_form(level.query), len(self._plans))
         if form == len(self._plans):
             self._plans.append(bundle.plan)
-        (length,) = question.lengths
         exists = label[question.existence]
         self._askers[bundle.name] = WindowRequest(
             bundle.name,
             form,
-            length,
+            question.length,
             question.slide,
             question.origin,
             exists,
@@ -461,7 +460,6 @@ class Common:
 def identity_of(held: Held) -> str:
     """The hash of what an interval of a synopsis holds: which state, of which rows and groups."""
     datum, family = held.family.datum, held.family
-    assert isinstance(datum, Datum)
     rows, cut = held.predicate.expression, [held.grid.width, held.grid.phase]
     return digest_of([planner.SHARED, datum.form, rows, family.keys, cut])
 
@@ -498,7 +496,6 @@ def _put(
 
 def _entry(held: Held) -> Entry:
     datum = held.family.datum
-    assert isinstance(datum, Datum)
     return Entry(
         replace(datum.shape, label=held.name),  # type: ignore[arg-type]
         datum.args,
@@ -508,12 +505,11 @@ def _entry(held: Held) -> Entry:
 
 
 def _is_value_counter(held: Held) -> bool:
-    return isinstance(held.family.datum, Datum) and held.family.datum.is_complex
+    return held.family.datum.is_complex
 
 
 def _value_counter(held: Held, length: int, ranges: Iterable[int]) -> ValueCounter:
     datum, grid = held.family.datum, held.grid
-    assert isinstance(datum, Datum)
     assert isinstance(datum.shape, value_tables.Cells)
     what = held.name, datum.shape, datum.args, held.predicate.expression
     spans = tuple(sorted(each // grid.width for each in ranges))
