@@ -292,6 +292,43 @@ def test_a_source_that_is_away_holds_up_itself_only(tmp_path: Path, monkeypatch:
         assert w.rows("other") == w.rows("q")
 
 
+@pytest.mark.parametrize("once", [False, True])
+def test_a_source_that_is_away_when_its_new_rows_are_looked_at(tmp_path: Path, once: bool) -> None:
+    """It is left out until it answers again; a run that ends asks a few times."""
+
+    class Looking(Script):
+        def __init__(self) -> None:
+            super().__init__(*BATCHES, is_slow=True)
+            self.is_away, self.asked = True, 0
+
+        def upto(self, start: Position, latest: int) -> Offsets | None:
+            self.asked += 1
+            if self.is_away:
+                raise SourceError("the store does not answer", code="source-away")
+            return super().upto(start, latest)
+
+    away, script = Looking(), Script(*BATCHES, is_slow=True)
+    with made(tmp_path, script) as w:
+        w.sql(STREAM.replace("STREAM s ", "STREAM r "))
+        w.query("p", SUMS.replace("FROM s", "FROM r"))
+        w._sources["r"] = away
+        if once:
+            with pytest.raises(SourceError, match="the store does not answer"):
+                w.run(once=True)
+            assert away.asked == loop.ASKED_ONCE
+            away.is_away = False
+            w.run(once=True)
+        else:
+            w.start()
+            wait_until(lambda: script.taken[-1:] == [len(BATCHES)] and away.asked > 1)
+            assert away.taken == []
+            away.is_away = False
+            wait_until(lambda: away.taken[-1:] == [len(BATCHES)])
+            w.stop()
+        w.run(once=True, flush=True)
+        assert Counter(w.rows("p")) == Counter(w.rows("q")) == oracle(SUMS)
+
+
 @pytest.mark.parametrize("is_known", [True, False])
 def test_a_source_that_is_away_in_a_job_of_several_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool

@@ -325,11 +325,17 @@ class Loop:
         if isinstance(source, Absent):
             self._take_up(name, latest)
             return self._new(name)
+        ask = partial(source.upto, record.read.offsets, latest)
         try:
-            end = source.upto(record.read.offsets, latest)
+            end = self._asked(ask) if self.once else ask()
         except Unsettled:
             self._left_out([], name)
             return self._new(name) if self.once else None
+        except SourceError as error:
+            if self.once or error.code not in PASSING:
+                raise
+            self.board.away(name, error)
+            return None
         if end is not None and record.known.sealed:
             raise sealed(name)
         return None if end is None else Taken(name, source, end)

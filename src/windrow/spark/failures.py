@@ -169,6 +169,12 @@ def is_away(error: BaseException) -> bool:
     return any(map(_ON_THE_WAY.match, kinds)) and not any(map(_REFUSED.match, kinds))
 
 
+def is_unanswered(error: BaseException) -> bool:
+    """Whether what stands between here and a store is at the bottom of a failure."""
+    known = causes(error)
+    return bool(known) and _ON_THE_WAY.match(known[-1].kind) is not None
+
+
 def translated(error: BaseException, what: str) -> WindrowError:
     """What a failed job means to a user. Of three classes: what rows are at fault for, and what is so about
     their source, is told; all else is `job-failed` or the like, and may pass."""

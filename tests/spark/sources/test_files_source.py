@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.sources.conftest import all_rows
+from tests.spark.sources.conftest import all_rows, on_spark
 
 from windrow.engine.loop import PASSING
 from windrow.errors import DataError, QueryError, SourceError
@@ -19,9 +20,10 @@ from windrow.execution.bundle import Few
 from windrow.language.compile import declare_stream
 from windrow.spark.failures import job_failed
 from windrow.spark.frames import row_count, rows_between
-from windrow.spark.sources import listing, open_url
+from windrow.spark.sources import listing, open_url, parquet_files
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -139,6 +141,103 @@ def test_one_file_can_be_named(spark: SparkSession, declare: Declare, drain: Dra
     write_parquet(tmp_path / "b.parquet", [2])
     (batch,) = drain(open_url(spark, declare(COLUMNS, f"{tmp_path}/a.parquet")))
     assert batch["item"].to_pylist() == [1]
+
+
+COLUMNS_OF_LATER_FILES = {
+    "as they are": ({"ts": 1, "price": 2.5, "item": 3, "note": "x"}, None),
+    "in another case": ({"TS": 1, "Price": 2.5, "item": 3}, None),
+    "with names like types": (
+        {"ts": 1, "price": 2.5, "item": 3, "int64 (x) {": 1, "a;b = 2": 2, "": 3},
+        None,
+    ),
+    "one absent": ({"ts": 1, "price": 2.5}, "item"),
+    "one absent, but in a struct": ({"ts": 1, "price": 2.5, "s": {"item": 3}}, "item"),
+    "one in the path": ({"ts": 1, "price": 2.5}, None),
+    "one absent, but in a folder above": ({"ts": 1, "item": 3}, "price"),
+}
+
+
+@pytest.mark.parametrize("where", ["", "file://"])
+@pytest.mark.parametrize("case", COLUMNS_OF_LATER_FILES)
+def test_a_later_parquet_file_without_a_column_is_refused(
+    spark: SparkSession, declare: Declare, tmp_path: Path, case: str, where: str
+) -> None:
+    """Wherever it is: its footer is looked at before it is read."""
+    row, lacking = COLUMNS_OF_LATER_FILES[case]
+    into = tmp_path / "price=1" / ("item=3" if "in the path" in case else "day=1")
+    into.mkdir(parents=True)
+    stream = declare("ts BIGINT, price DOUBLE, item BIGINT", f"files://{where}{tmp_path}/price=1/*")
+    pq.write_table(pa.table({"ts": [1], "price": [0.5], "item": [1]}), tmp_path / "price=1/0.parquet")
+    source = open_url(spark, stream)
+    pq.write_table(pa.Table.from_pylist([row]), into / "1.parquet")
+    if lacking is None:
+        end = source.upto({}, source.latest())
+        assert end is not None
+        assert len(end.items) == 2
+    else:
+        with pytest.raises(SourceError, match=f"1.parquet has no column `{lacking}`, which files") as told:
+            source.upto({}, source.latest())
+        assert told.value.code == "missing-column"
+        lenient = replace(stream, source=f"{stream.source}?absent=null")
+        assert open_url(spark, lenient).upto({}, source.latest()) is not None
+
+
+def test_what_is_no_parquet_file_elsewhere_is_told_when_it_is_read(
+    spark: SparkSession, declare: Declare, tmp_path: Path
+) -> None:
+    write_parquet(tmp_path / "a.parquet", [1])
+    source = open_url(spark, declare(COLUMNS, f"files://file://{tmp_path}/*.parquet"))
+    (tmp_path / "b.parquet").write_text("no Parquet file, but as long as one might well be")
+    end = source.upto({}, source.latest())
+    assert end is not None
+    with pytest.raises(SourceError, match=r"b\.parquet"), job_failed("reading stream `s`"):
+        on_spark(source.frame({}, end)).count()
+
+
+def test_a_store_that_is_gone_when_footers_are_read_may_come_back(
+    spark: SparkSession, declare: Declare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_parquet(tmp_path / "a.parquet", [1])
+    source = open_url(spark, declare(COLUMNS, f"files://file://{tmp_path}/*.parquet"))
+    latest = source.latest()
+    spark.sparkContext._jsc.hadoopConfiguration().set("ipc.client.connect.max.retries", "0")
+    read = parquet_files.unread
+
+    def asked(spark: SparkSession, paths: Sequence[str]) -> Any:
+        return read(spark, ["hdfs://127.0.0.1:1/in/a.parquet" for _ in paths])
+
+    monkeypatch.setattr(parquet_files, "unread", asked)
+    with pytest.raises(SourceError, match="cannot be read") as told:
+        source.upto({}, latest)
+    assert told.value.code in PASSING
+
+
+@pytest.mark.parametrize("where", ["", "file://"])
+@pytest.mark.parametrize("name", ["1.json", "1.json.gz"])
+@pytest.mark.parametrize("rows", [1, 1500])
+def test_a_later_json_file_without_a_key_is_refused(
+    spark: SparkSession, declare: Declare, tmp_path: Path, where: str, name: str, rows: int
+) -> None:
+    """It is enough that one of its objects has it; a file without objects lacks nothing."""
+    stream = declare("ts BIGINT, item BIGINT", f"files://{where}{tmp_path}/*.json*")
+    (tmp_path / "0.json").write_text('{"ts": 1, "item": 2}\n')
+    source = open_url(spark, stream)
+
+    def later(*lines: str) -> Any:
+        text = "\n".join(lines).encode()
+        (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+        return source.upto({}, source.latest())
+
+    without = ['{"ts": 1, "x": {"item": 3}}'] * rows
+    for lines in (["[1]", "{"], [*without, '{"item": null, "ts": 2}'], ['{"item": 1}', *without]):
+        assert len(later(*lines).items) == 2
+    with pytest.raises(
+        SourceError, match=f"/{name} has no column `item`, which files before it have"
+    ) as told:
+        later(*without, "{", '["item"]')
+    assert told.value.code == "missing-column"
+    lenient = replace(stream, source=f"{stream.source}?absent=null")
+    assert open_url(spark, lenient).upto({}, source.latest()) is not None
 
 
 @pytest.mark.parametrize("where", ["{}", "file://{}"])

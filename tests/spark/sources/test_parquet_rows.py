@@ -14,7 +14,7 @@ import windrow as wr
 from windrow.execution import local
 from windrow.kernels.columnar.columns import rows_schema
 from windrow.language.compile import declare_stream
-from windrow.spark.sources.files_source import is_same, parquet_rows
+from windrow.spark.sources.parquet_files import is_same, parquet_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

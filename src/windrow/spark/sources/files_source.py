@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import time
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyarrow.types as is_a
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql.types import DataType as SparkType
@@ -35,7 +35,7 @@ from windrow.errors import SourceError, nearest
 from windrow.execution.bundle import Few
 from windrow.execution.malformed_rows import MALFORMED
 from windrow.kernels.columnar.columns import rows_schema
-from windrow.spark.failures import SPARK_ERRORS, is_away, reason
+from windrow.spark.failures import SPARK_ERRORS, is_away, is_unanswered, reason
 from windrow.spark.sources.fit import (
     Fitting,
     check_order_names,
@@ -57,12 +57,13 @@ from windrow.spark.sources.listing import (
     unlisted,
 )
 from windrow.spark.sources.malformed_rows import file_of, row_of
+from windrow.spark.sources.parquet_files import columns_elsewhere, columns_here, numbered, parquet_rows
 from windrow.spark.sources.parsers import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, Unsettled, keys_schema
 from windrow.spark.sources.urls import FilesUrl, SourceUrl, format_of, read_files_url, unknown_format
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrameReader
 
@@ -76,6 +77,10 @@ _STABLE, _SETTLING = 0.5, 2.0
 _SMALL, _PLAIN_TEXT, _SHORT_LINE = 1 << 26, (".csv", ".json", ".jsonl", ".ndjson", ".txt"), 16
 #: the columns of an order key
 _TIME, _FILE, _ROW_INDEX, _BLOCK, _LINE = "__time", "__file", "__row_index", "__block", "__line"
+#: what stands before a path, where it is not one of this machine
+_SCHEME = re.compile(r"^[\w+.-]+:(?://[^/]*)?(?=/)")
+#: text as Spark reads it
+_LINES = StructType([StructField("value", StringType())])
 
 
 def open_files(spark: SparkSession, stream: Stream, url: SourceUrl) -> FilesSource:
@@ -123,6 +128,7 @@ class FilesSource(Source):
 
     def all_rows(self) -> DataFrame:
         """The rows of all files that are there."""
+        self._reader.check(self._files)
         return self._reader.frame(self._files)
 
     def begin(self, begun: Begun) -> None:
@@ -362,8 +368,10 @@ def _in_path(path: str, root: str) -> list[str]:
 
     >>> _in_path("/in=1/Day=2/x.parquet", "/in=1")
     ['day']
+    >>> _in_path("file:/in=1/Day=2/x.parquet", "file:///in=1")
+    ['day']
     """
-    folders = path.removeprefix(root).split("/")[:-1]
+    folders = _SCHEME.sub("", path).removeprefix(_SCHEME.sub("", root)).split("/")[:-1]
     return [folder.partition("=")[0].lower() for folder in folders if "=" in folder]
 
 
@@ -431,25 +439,55 @@ class _Reader:
             raise _unreadable(self.wanted, error) from None
 
     def check(self, files: Sequence[SourceFile]) -> None:
-        """Refuse a file of this machine that lacks a column: Spark would read NULL."""
-        if self.kind != "parquet" or self.wanted.absent == "null" or self.columns is None:
+        """Refuse a file that lacks a column which files before it have: Spark would read NULL."""
+        if self.columns is None or self.wanted.absent == "null" or self.kind == "csv":
             return
-        wanted = {field["name"].lower(): field["name"] for field in self.columns["schema"]["fields"]}
-        for file in files:
-            if not is_local(file.path):
-                continue
-            try:
-                given = {name.lower() for name in pq.read_schema(file.path).names}
-            except (OSError, pa.ArrowException):
-                continue  # what is no Parquet file is told when it is read
-            absent = wanted.keys() - given - set(_in_path(file.path, self.root))
+        lacking = {"parquet": self._lacking_in_parquet, "json": self._lacking_in_json}[self.kind]
+        found = next(lacking([file.path for file in files]), None)
+        if found is not None:
+            raise SourceError(
+                f"{self.stream.title}: {found[0]} has no column `{found[1]}`, which files before it have",
+                code="missing-column",
+                hint="write it with all columns; if it may be left out, say `?absent=null`",
+            )
+
+    def _lacking_in_parquet(self, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Files, each with a column that it lacks. What is no Parquet file is told when it is read."""
+        assert self.columns is not None
+        names = {field["name"].lower(): field["name"] for field in self.columns["schema"]["fields"]}
+        for path, given in chain(columns_here(paths), self._given_elsewhere(paths)):
+            absent = names.keys() - given - set(_in_path(path, self.root))
             if absent:
-                raise SourceError(
-                    f"{self.stream.title}: {file.path} has no column `{wanted[min(absent)]}`, which files"
-                    " before it have",
-                    code="missing-column",
-                    hint="write it with all columns; if it may be left out, say `?absent=null`",
-                )
+                yield path, names[min(absent)]
+
+    def _given_elsewhere(self, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
+        elsewhere = [path for path in paths if not is_local(path)]
+        try:
+            yield from columns_elsewhere(self.spark, elsewhere) if elsewhere else ()
+        except SPARK_ERRORS as error:
+            if is_unanswered(error):
+                raise _unreadable(self.wanted, error) from None
+
+    def _lacking_in_json(self, paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Files without a key in any of their objects. In most, the first lines have all; other files are
+        looked through by Spark, at once."""
+        assert self.columns is not None
+        keys = set(self.columns["keys"].values())
+        rest = [path for path in paths if not (_is_plain(path) and keys <= _keys_at_begin(path, keys))]
+        if not keys or not rest:
+            return
+        lines = self._load("text", _LINES, rest)
+        known = F.explode(F.expr("json_object_keys(value)"))
+        try:
+            pairs = lines.select(file_of(lines).alias("file"), known.alias("key")).distinct().toArrow()
+        except SPARK_ERRORS as error:
+            raise _unreadable(self.wanted, error) from None
+        given: dict[str, set[str]] = {}
+        for path, key in zip(*(pairs[name].to_pylist() for name in ("file", "key")), strict=True):
+            given.setdefault(path, set()).add(key)
+        for path in sorted(given):
+            if absent := keys - given[path]:
+                yield unquote(path).removeprefix("file://"), min(absent)
 
     def is_whole(self, file: SourceFile) -> bool:
         """Whether a file has an end, as far as that is to be seen: what a Parquet file is stands there."""
@@ -565,7 +603,7 @@ class _Reader:
 
     def _json(self, paths: Sequence[str]) -> DataFrame:
         keys = {} if self.columns is None else self.columns["keys"]
-        lines = self._load("text", StructType([StructField("value", StringType())]), paths)
+        lines = self._load("text", _LINES, paths)
         how = TextFormat("json", self.wanted.malformed, hands_on=self.hands_on)
         rows = lines.where(F.trim("value") != "")
         place = file_of(lines)
@@ -588,7 +626,7 @@ class _Reader:
         return {"keys": {name: key for name, key in names.items() if key is not None}}
 
     def _first_lines(self, path: str) -> list[bytes]:
-        if is_local(path) and not path.endswith((".gz", ".bz2", ".zst", ".snappy")):
+        if _is_plain(path):
             with Path(path).open("rb") as file:
                 return list(islice(file, _SAMPLE_LINES))
         raw = self._load("text", None, [path]).limit(_SAMPLE_LINES).select(F.col("value").cast("binary"))
@@ -603,6 +641,25 @@ def _read_as(declared: DataType, given: SparkType) -> SparkType:
         (ours.is_integer and declared.is_integer) or (ours.is_fractional and declared.is_fractional)
     )
     return to_spark(declared) if widens else given
+
+
+def _is_plain(path: str) -> bool:
+    """Whether the lines of a file can be read here as they are."""
+    return is_local(path) and not path.endswith((".gz", ".bz2", ".zst", ".snappy"))
+
+
+def _keys_at_begin(path: str, wanted: set[str]) -> set[str]:
+    """The keys of the first objects of a file, until all that are wanted were seen."""
+    found: set[str] = set()
+    try:
+        with Path(path).open("rb") as file:
+            for line in islice(file, _SAMPLE_LINES):
+                found.update(_keys_of(line))
+                if wanted <= found:
+                    break
+    except OSError:
+        pass  # it is told when it is read
+    return found
 
 
 def _keys_of(line: bytes) -> list[str]:
@@ -623,62 +680,3 @@ def _unreadable(wanted: FilesUrl, error: BaseException) -> SourceError:
             "Spark reads no nanoseconds: write the file with microseconds, in pyarrow coerce_timestamps='us'"
         )
     return SourceError(f"`{wanted.place}` cannot be read: {text}", code="bad-files", hint=hint)
-
-
-# ------------------------------------------------------------ Parquet rows without Spark
-#
-# Few rows of a Parquet file, read without Spark: where nothing about the file needs it.
-#
-# What is read here is what Spark would read. So columns are taken only if their types are the declared
-# ones, or hold fewer values of the same kind; anything else is left to Spark, which reads it or says why
-# not.
-
-
-_UTC = ("UTC", "Etc/UTC", "+00:00", None)
-
-
-def parquet_rows(path: str, names: Sequence[str], declared: pa.Schema) -> pa.Table | None:
-    """The rows of a file as declared, whose columns have these names there; None if that is not for us."""
-    with pq.ParquetFile(path) as file:
-        schema = file.schema_arrow
-        if len(set(map(str.lower, schema.names))) < len(schema.names) or not set(names) <= set(schema.names):
-            return None
-        kinds = [schema.field(name).type for name in names]
-        if not all(map(is_same, kinds, declared.types)):
-            return None
-        table = file.read(columns=list(names)).select(list(names))
-    table.validate(full=True)  # text that is no UTF-8 is told by Spark
-    return table.rename_columns(declared.names).cast(declared)
-
-
-def is_same(given: pa.DataType, declared: pa.DataType) -> bool:
-    """Whether all values of a type are the same values of the declared one.
-
-    >>> is_same(pa.int32(), pa.int64()), is_same(pa.int64(), pa.int32()), is_same(pa.int64(), pa.float64())
-    (True, False, False)
-    """
-    if given == declared:
-        return True
-    if is_a.is_timestamp(given) and is_a.is_timestamp(declared):
-        return given.unit in ("us", "ms") and given.tz in _UTC
-    if is_a.is_signed_integer(given) and is_a.is_signed_integer(declared):
-        return bool(given.bit_width < declared.bit_width)
-    if is_a.is_large_string(given) or is_a.is_large_binary(given):
-        return is_same(pa.string() if is_a.is_large_string(given) else pa.binary(), declared)
-    return bool(is_a.is_float32(given) and is_a.is_float64(declared))
-
-
-def numbered(tables: Sequence[pa.Table], order: Sequence[str]) -> pa.Table:
-    """The rows of several files, in the order of the files; `order` are columns to tell it by.
-
-    >>> some = [pa.table({"a": [7, 8]}), pa.table({"a": [9]})]
-    >>> numbered(some, ["file", "row"]).to_pydict()
-    {'a': [7, 8, 9], 'file': [0, 0, 1], 'row': [0, 1, 0]}
-    """
-    whole = pa.concat_tables(tables)
-    counts = [table.num_rows for table in tables]
-    files = pa.array(np.repeat(np.arange(len(tables), dtype=np.int64), counts))
-    rows = pa.array(np.concatenate([np.arange(count, dtype=np.int64) for count in counts]))
-    for name in order:
-        whole = whole.append_column(name, rows if name == order[-1] else files)
-    return whole

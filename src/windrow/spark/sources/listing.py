@@ -216,13 +216,17 @@ def load(spark: SparkSession, reader: DataFrameReader, paths: Sequence[str]) -> 
 
 def as_now(spark: SparkSession, paths: Sequence[str]) -> set[SourceFile]:
     """Files elsewhere as they are now; none of them if one is gone."""
-    reader = spark.read.format("binaryFile").option("__globPaths__", "false")
     try:
-        return set(_listed(load(spark, reader, paths)))
+        return set(_listed(unread(spark, paths)))
     except SPARK_ERRORS as error:
         if is_gone(error):
             return set()
         raise SourceError(f"files cannot be looked at again: {reason(error)}", code="source-away") from None
+
+
+def unread(spark: SparkSession, paths: Sequence[str]) -> Any:
+    """Files elsewhere, to be listed."""
+    return load(spark, spark.read.format("binaryFile").option("__globPaths__", "false"), paths)
 
 
 def _files_elsewhere(spark: SparkSession, place: str) -> list[SourceFile]:
