@@ -20,7 +20,7 @@ import numpy as np
 from windrow.errors import QueryError
 from windrow.windows.domain import DAYS, MICROSECONDS, MONTHS, Element, Instant, Ints
 from windrow.windows.patterns import Label, Pattern
-from windrow.windows.spec import Grid, OwnInterval, WindowId, covered, require_near, require_positive
+from windrow.windows.spec import Grid, OwnInterval, covered, require_near, require_positive
 from windrow.windows.zones import zone
 
 DAY = MICROSECONDS[DAYS]
@@ -128,9 +128,7 @@ class CalendarWindow(OwnInterval):
     def grid(self) -> CalendarGrid:
         return CalendarGrid(self.step, self.zone, self.origin)
 
-    @property
-    def has_bounds(self) -> bool:
-        return True
+    has_bounds = True
 
     @property
     def depth(self) -> int:
@@ -144,9 +142,7 @@ class CalendarWindow(OwnInterval):
     def coverage(self) -> float:
         return min(1.0, mean(self.length) / mean(self.step))
 
-    @property
-    def label(self) -> Label:
-        return Label(Pattern.WK, "days and months of a calendar differ in length, in FIFO order", fifo=True)
+    label = Label(Pattern.WK, "days and months of a calendar differ in length, in FIFO order", fifo=True)
 
     @property
     def period(self) -> tuple[Hashable, int | None, int]:
@@ -160,7 +156,7 @@ class CalendarWindow(OwnInterval):
         back = moved(self.grid.local(k), self.length, np.full(len(k), -1))
         return instants_of(self.zone, back)
 
-    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+    def spans(self, t: Any, lifetimes: Any = None) -> tuple[Any, Any]:
         """From the first end after each instant until an extent begins after it."""
         since = t + mean(self.length) - self.origin
         leaves = greatest(self.starts, self.step, since, t) + 1
@@ -168,17 +164,6 @@ class CalendarWindow(OwnInterval):
         again = self.grid.firsts(leaves) < leaves
         ends = self.grid.at(leaves)
         return self.grid.nexts(t), np.where(again, self.grid.nexts(ends), ends)
-
-    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
-        return sorted({w for row in rows for w in self.wids(row)})
-
-    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
-        start, end = self.bounds(self.grid.end(w))
-        return [row for row in rows if start <= row.t < end]
-
-    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
-        vs, ve = self.span(row)
-        return self.grid.ending_in(vs - 1, int(ve) - 1) if vs < ve else ()
 
     def span(self, row: Element) -> tuple[int, Instant]:
         vs, ve = self.spans(np.array([row.t]))

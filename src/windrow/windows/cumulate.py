@@ -10,20 +10,20 @@ t = 3                             [4 ......... 8)     valid: in the extents that
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 from windrow.errors import QueryError
-from windrow.windows.domain import Element, Instant, Ints
 from windrow.windows.patterns import Label, Pattern
-from windrow.windows.spec import OwnInterval, SlideGrid, WindowId, require_near, require_positive
+from windrow.windows.spec import OwnInterval, SlideGrid, require_near, require_positive
 
 
 @dataclass(frozen=True)
 class CumulateWindow(OwnInterval):
     """The rows since the last multiple of `size`, reported at every multiple of `step`.
 
+    >>> from windrow.windows.domain import Element
     >>> window = CumulateWindow(6, 2)
     >>> window.interval(Element(3)), window.interval(Element(5)), window.bounds(8)
     (Interval(vs=4, ve=8), Interval(vs=6, ve=8), (6, 8))
@@ -49,9 +49,7 @@ class CumulateWindow(OwnInterval):
     def grid(self) -> SlideGrid:
         return SlideGrid(self.step, self.origin)
 
-    @property
-    def has_bounds(self) -> bool:
-        return True
+    has_bounds = True
 
     @property
     def _length(self) -> Hashable:
@@ -71,20 +69,7 @@ class CumulateWindow(OwnInterval):
             return Label(Pattern.WKS, "one step is a whole window", lifetime=self.size, fifo=True)
         return Label(Pattern.WK, "a window grows from its beginning: rows leave together", fifo=True)
 
-    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
-        return sorted({w for row in rows for w in self.wids(row)})
-
-    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
-        end = self.grid.end(w)
-        return [row for row in rows if self._begin(end - 1) <= row.t < end]
-
-    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
-        return self.grid.ending_in(row.t, self._begin(row.t) + self.size)
-
-    def span(self, row: Element) -> tuple[int, Instant]:
-        return self.grid.first_after(row.t), self._begin(row.t) + self.size + self.step
-
-    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+    def spans(self, t: Any, lifetimes: Any = None) -> tuple[Any, Any]:
         return self._entered(t), self._begin(t) + self.size + self.step
 
     def _bounds(self, end: Any) -> tuple[Any, Any]:

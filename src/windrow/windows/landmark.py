@@ -16,10 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from windrow.errors import QueryError
-from windrow.windows.domain import FARTHEST, FOREVER, INFINITY, NO_END, Element, Instant, Ints
-from windrow.windows.patterns import Label, never_leaves
-from windrow.windows.spec import OwnInterval, SlideGrid, WindowId, changes, require_near, require_positive
+from windrow.windows.domain import FARTHEST, INFINITY, NO_END, Element, Instant
+from windrow.windows.patterns import NEVER_LEAVES
+from windrow.windows.spec import (
+    OwnInterval,
+    SlideGrid,
+    WindowId,
+    is_between,
+    require_near,
+    require_order,
+    require_positive,
+)
 
 
 @dataclass(frozen=True)
@@ -42,12 +49,7 @@ class LandmarkWindow(OwnInterval):
         require_positive("SLIDE", self.slide, 2 * FARTHEST)
         for part, point in (("FROM", self.start), ("UNTIL", self.until), ("ORIGIN", self.origin)):
             require_near(part, point, FARTHEST + 1)
-        if self.start is not None and self.until is not None and self.start > self.until:
-            raise QueryError(
-                f"the window begins at {self.start}, after it ends at {self.until}",
-                code="window-bounds",
-                hint="FROM must not be later than UNTIL; both belong to the window",
-            )
+        require_order(self.start, self.until)
 
     @property
     def grid(self) -> SlideGrid | None:
@@ -63,9 +65,7 @@ class LandmarkWindow(OwnInterval):
     def typical_length(self) -> float | None:
         return None if self.start is None or self.until is None else self.until - self.start + 1
 
-    @property
-    def label(self) -> Label:
-        return never_leaves()
+    label = NEVER_LEAVES
 
     @property
     def _length(self) -> Hashable:
@@ -74,29 +74,16 @@ class LandmarkWindow(OwnInterval):
     def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
         """With a SLIDE: up to the first extent that holds all rows; after it nothing changes."""
         if self.grid is None:
-            return changes([self.span(row) for row in rows])
+            return super().windows(rows)
         held = [row.t for row in rows if self._holds(row)]
         return self.grid.around(min(held), max(held)) if held else ()
-
-    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
-        end = self.grid.end(w) if self.grid else w + 1
-        first = -INFINITY if self.start is None else self.start
-        last = INFINITY if self.until is None else self.until
-        return [row for row in rows if first <= row.t <= last and row.t < end]
-
-    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
-        if not self._holds(row):
-            return ()
-        if self.grid is None:
-            return range(row.t, FOREVER)
-        return self.grid.ending_in(row.t, FOREVER + self.grid.period)
 
     def span(self, row: Element) -> tuple[int, Instant] | None:
         if not self._holds(row):
             return None
         return (self.grid.first_after(row.t) if self.grid else row.t), INFINITY
 
-    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+    def spans(self, t: Any, lifetimes: Any = None) -> tuple[Any, Any]:
         vs = self._entered(t)
         first = -FARTHEST - 1 if self.start is None else self.start
         last = FARTHEST + 1 if self.until is None else self.until
@@ -110,5 +97,4 @@ class LandmarkWindow(OwnInterval):
         return -INFINITY if self.start is None else self.start, end
 
     def _holds(self, row: Element) -> bool:
-        begun = self.start is None or row.t >= self.start
-        return begun and (self.until is None or row.t <= self.until)
+        return is_between(self.start, row.t, self.until)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from windrow.windows.domain import Element, Instant, Ints
+from windrow.windows.domain import Element, Instant
 from windrow.windows.patterns import Label, Pattern
-from windrow.windows.spec import OwnInterval, WindowId, changes, require_positive
+from windrow.windows.spec import OwnInterval, require_positive
 
 
 @dataclass(frozen=True)
@@ -29,23 +29,15 @@ class LifetimeWindow(OwnInterval):
         super().__post_init__()
         require_positive("the unit of LIFETIME", self.scale)
 
-    @property
-    def label(self) -> Label:
-        return Label(Pattern.WK, "every row brings its own lifetime")
-
-    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
-        return changes([self.span(row) for row in rows])
+    label = Label(Pattern.WK, "every row brings its own lifetime")
 
     def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
         return [row for row in rows if 0 <= w - row.t < (row.lifetime or 0) * self.scale]
 
-    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
-        return range(row.t, row.t + self._ticks(row))
-
     def span(self, row: Element) -> tuple[int, Instant]:
         return row.t, row.t + self._ticks(row)
 
-    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+    def spans(self, t: Any, lifetimes: Any = None) -> tuple[Any, Any]:
         assert lifetimes is not None
         return t, t + lifetimes.clip(0) * self.scale
 

@@ -49,9 +49,8 @@ def of_window(label: Label, keeps_late_rows: bool) -> Label:
     return label
 
 
-def never_leaves() -> Label:
-    """A window that rows never leave."""
-    return Label(Pattern.MON, "rows never leave this window", fifo=True)
+#: the label of a window that rows never leave
+NEVER_LEAVES = Label(Pattern.MON, "rows never leave this window", fifo=True)
 
 
 def append_only() -> Label:

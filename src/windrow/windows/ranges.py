@@ -12,16 +12,16 @@ whose extent begins after it:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from windrow.errors import QueryError
-from windrow.windows.domain import FOREVER, INFINITY, NO_END, Element, Instant, Ints
-from windrow.windows.patterns import Label, Pattern, never_leaves
-from windrow.windows.spec import OwnInterval, SlideGrid, WindowId, changes, require_near, require_positive
+from windrow.windows.domain import INFINITY, NO_END, Element, Instant
+from windrow.windows.patterns import NEVER_LEAVES, Label, Pattern
+from windrow.windows.spec import OwnInterval, SlideGrid, require_near, require_positive
 
 
 class _Ranged(OwnInterval):
@@ -63,28 +63,7 @@ class _Ranged(OwnInterval):
     def label(self) -> Label:
         return _label(self.range, self.slide)
 
-    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
-        if self.grid is None:
-            return changes([self.span(row) for row in rows])
-        return sorted({w for row in rows for w in self.wids(row)})
-
-    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
-        end = (self.grid.end(w) if self.grid else w + 1) - self._lag
-        return [row for row in rows if end - self.range <= row.t < end]
-
-    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
-        shown = row.t + self._lag
-        if self.grid is None:
-            return range(shown, shown + self.range)
-        return self.grid.ending_in(shown, shown + self.range)
-
-    def span(self, row: Element) -> tuple[int, Instant]:
-        shown = row.t + self._lag
-        if self.grid is None:
-            return shown, shown + self.range
-        return self.grid.first_after(shown), self.grid.first_after(shown + self.range)
-
-    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+    def spans(self, t: Any, lifetimes: Any = None) -> tuple[Any, Any]:
         shown = t + self._lag if self._lag else t
         return self._entered(shown), self._entered(shown + self.range)
 
@@ -173,27 +152,11 @@ def _label(length: int, slide: int | None) -> Label:
 class NowWindow(OwnInterval):
     """The rows of this very instant: [t, t+1)."""
 
-    @property
-    def depth(self) -> int:
-        return 1
+    depth = 1
 
-    @property
-    def label(self) -> Label:
-        return Label(Pattern.WKS, "every row lives for one instant", lifetime=1, fifo=True)
+    label = Label(Pattern.WKS, "every row lives for one instant", lifetime=1, fifo=True)
 
-    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
-        return changes([self.span(row) for row in rows])
-
-    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
-        return [row for row in rows if row.t == w]
-
-    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
-        return (row.t,)
-
-    def span(self, row: Element) -> tuple[int, Instant]:
-        return row.t, row.t + 1
-
-    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+    def spans(self, t: Any, lifetimes: Any = None) -> tuple[Any, Any]:
         return t, t + 1
 
     def _bounds(self, end: Any) -> tuple[Any, Any]:
@@ -204,21 +167,10 @@ class NowWindow(OwnInterval):
 class UnboundedWindow(OwnInterval):
     """All rows so far: [t, infinity)."""
 
-    @property
-    def label(self) -> Label:
-        return never_leaves()
-
-    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
-        return changes([self.span(row) for row in rows])
-
-    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
-        return [row for row in rows if row.t <= w]
-
-    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
-        return range(row.t, FOREVER)
+    label = NEVER_LEAVES
 
     def span(self, row: Element) -> tuple[int, Instant]:
         return row.t, INFINITY
 
-    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+    def spans(self, t: Any, lifetimes: Any = None) -> tuple[Any, Any]:
         return t, np.full(len(t), NO_END, dtype=np.int64)

@@ -38,18 +38,14 @@ class SessionWindow(WindowSpec):
         super().__post_init__()
         require_positive("the gap of SESSION", self.gap)
 
-    @property
-    def has_bounds(self) -> bool:
-        return True
+    has_bounds = True
 
     @property
     def typical_length(self) -> float:
         """A session lasts for as long as rows come within the gap: at least for one more gap."""
         return 2 * self.gap
 
-    @property
-    def label(self) -> Label:
-        return Label(Pattern.STR, "a session grows while rows arrive: its end is not known at birth")
+    label = Label(Pattern.STR, "a session grows while rows arrive: its end is not known at birth")
 
     @property
     def _length(self) -> Hashable:
@@ -60,9 +56,7 @@ class SessionWindow(WindowSpec):
         """How far from the last row the next one begins a session of its own."""
         return self.gap + self.inclusive
 
-    @property
-    def needs_earlier(self) -> bool:
-        return True
+    needs_earlier = True
 
     def later_context(self, row: Element) -> tuple[Instant, Instant] | None:
         """A session has no greatest length: any later row may be the next link of the chain."""

@@ -16,8 +16,15 @@ from typing import Any
 
 from windrow.errors import QueryError
 from windrow.windows.domain import INFINITY, Element, Instant, Interval, sort_key, visible
-from windrow.windows.patterns import Label, Pattern, never_leaves
-from windrow.windows.spec import WindowId, WindowSpec, require_near, require_positive
+from windrow.windows.patterns import NEVER_LEAVES, Label, Pattern
+from windrow.windows.spec import (
+    WindowId,
+    WindowSpec,
+    is_between,
+    require_near,
+    require_order,
+    require_positive,
+)
 
 
 @dataclass(frozen=True)
@@ -49,12 +56,7 @@ class SlideByTupleWindow(WindowSpec):
         require_positive("SLIDE", self.every)
         for part, point in (("FROM", self.start), ("UNTIL", self.until)):
             require_near(part, point)
-        if self.start is not None and self.until is not None and self.start > self.until:
-            raise QueryError(
-                f"the window begins at {self.start}, after it ends at {self.until}",
-                code="window-bounds",
-                hint="FROM must not be later than UNTIL; both belong to the window",
-            )
+        require_order(self.start, self.until)
         if self.wattr is not None and self.rattr is not None and self.wattr != self.rattr:
             raise QueryError(
                 f"the window is over `{self.rattr}` and over `{self.wattr}`",
@@ -64,9 +66,7 @@ class SlideByTupleWindow(WindowSpec):
         object.__setattr__(self, "wattr", self.wattr or self.rattr)
         object.__setattr__(self, "rattr", self.wattr)
 
-    @property
-    def is_periodic(self) -> bool:
-        return True
+    is_periodic = True
 
     @property
     def slide(self) -> int | None:
@@ -79,8 +79,7 @@ class SlideByTupleWindow(WindowSpec):
 
     def holds(self, instant: int) -> bool:
         """Whether rows of an instant are in the window at all."""
-        begun = self.start is None or instant >= self.start
-        return begun and (self.until is None or instant <= self.until)
+        return is_between(self.start, instant, self.until)
 
     @property
     def typical_length(self) -> float | None:
@@ -89,7 +88,7 @@ class SlideByTupleWindow(WindowSpec):
     @property
     def label(self) -> Label:
         if self.range is None:
-            return never_leaves()
+            return NEVER_LEAVES
         whose = "each partition slides by its rows" if self.partition_by else "the window slides by rows"
         return Label(Pattern.STR, f"{whose}: expiry depends on future arrivals", fifo=not self.partition_by)
 
@@ -97,9 +96,7 @@ class SlideByTupleWindow(WindowSpec):
     def _length(self) -> Hashable:
         return "ROWS OF", self.range, self.by_rank, self.partition_by, self.start, self.until
 
-    @property
-    def needs_earlier(self) -> bool:
-        return True
+    needs_earlier = True
 
     def later_context(self, row: Element) -> tuple[Instant, Instant] | None:
         """Later rows add ids inside [t, t+r); by rank, any row below t+r shifts the count (WID 6.1.3)."""

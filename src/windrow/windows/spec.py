@@ -31,7 +31,17 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from windrow.errors import DataError, QueryError
-from windrow.windows.domain import FARTHEST, INFINITY, ROW_NUM, Element, Instant, Interval, Ints, visible
+from windrow.windows.domain import (
+    FARTHEST,
+    FOREVER,
+    INFINITY,
+    ROW_NUM,
+    Element,
+    Instant,
+    Interval,
+    Ints,
+    visible,
+)
 from windrow.windows.patterns import Label
 
 # ------------------------------------------------------------ slide instants
@@ -64,7 +74,7 @@ class Grid(ABC):
         """The slide instants E with after < E <= until."""
 
     @abstractmethod
-    def nexts(self, instants: Ints) -> Ints:
+    def nexts(self, instants: Any) -> Any:
         """The first slide instant later than each."""
 
     @abstractmethod
@@ -116,13 +126,13 @@ class SlideGrid(Grid):
     def instants(self, after: int, until: int) -> Sequence[int]:
         return range(self.first_after(after), until + 1, self.period)
 
-    def nexts(self, instants: Ints) -> Ints:
-        """The first slide instant later than each.
+    def nexts(self, instants: Any) -> Any:
+        """The first slide instant later than each, or than one.
 
         >>> SlideGrid(60).nexts(np.array([-1, 0, 59])).tolist()
         [0, 60, 60]
         """
-        return np.asarray(self.origin + ((instants - self.origin) // self.period + 1) * self.period)
+        return self.origin + ((instants - self.origin) // self.period + 1) * self.period
 
     def lasts(self, instants: Ints) -> Ints:
         return np.asarray(self.origin + (instants - self.origin) // self.period * self.period)
@@ -330,16 +340,33 @@ class OwnInterval(WindowSpec):
     is_logical = True
 
     @abstractmethod
-    def span(self, row: Element) -> tuple[int, Instant] | None:
-        """(vs, ve) of the row; possibly empty; None if it never counts."""
-
-    @abstractmethod
-    def spans(self, t: Ints, lifetimes: Ints | None = None) -> tuple[Ints, Ints]:
+    def spans(self, t: Any, lifetimes: Any = None) -> tuple[Any, Any]:
         """`span` of rows of many instants, with their LIFETIMEs where the window goes by these."""
 
-    def _entered(self, t: Ints) -> Ints:
+    def span(self, row: Element) -> tuple[int, Instant] | None:
+        """(vs, ve) of the row; possibly empty; None if it never counts."""
+        return self.spans(row.t)
+
+    def _entered(self, t: Any) -> Any:
         """When rows of some instants are first reported."""
         return t if self.grid is None else self.grid.nexts(t)
+
+    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
+        if self.grid is None:
+            return changes([self.span(row) for row in rows])
+        return sorted({w for row in rows for w in self.wids(row)})
+
+    def extent(self, w: int, rows: Sequence[Element]) -> list[Element]:
+        first, last = self.held(self.grid.end(w) if self.grid else w)
+        return [row for row in rows if first <= row.t <= last]
+
+    def wids(self, row: Element, rows: Sequence[Element] = ()) -> Sequence[WindowId]:
+        span = self.span(row)
+        if span is None or span[0] >= span[1]:
+            return ()
+        vs, ve = span
+        stop = FOREVER + (self.grid.period if self.grid else 0) if ve == INFINITY else int(ve)
+        return range(vs, stop) if self.grid is None else self.grid.ending_in(vs - 1, stop - 1)
 
     def interval(self, row: Element) -> Interval | None:
         """When this row is valid."""
@@ -371,6 +398,21 @@ def require_near(part: str, value: int | None, most: int = FARTHEST) -> None:
             code="window-overflow",
             hint=f"at most {most}; a window that never ends is [UNBOUNDED]",
         )
+
+
+def require_order(start: int | None, until: int | None) -> None:
+    """A landmark window begins before it ends."""
+    if start is not None and until is not None and start > until:
+        raise QueryError(
+            f"the window begins at {start}, after it ends at {until}",
+            code="window-bounds",
+            hint="FROM must not be later than UNTIL; both belong to the window",
+        )
+
+
+def is_between(start: int | None, instant: int, until: int | None) -> bool:
+    """Whether a window FROM `start` UNTIL `until` holds rows of an instant."""
+    return (start is None or start <= instant) and (until is None or instant <= until)
 
 
 def changes(spans: Sequence[tuple[int, Instant] | None]) -> list[int]:
