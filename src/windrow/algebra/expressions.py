@@ -14,7 +14,6 @@ TRY_CAST) instead.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
@@ -27,14 +26,15 @@ from windrow.errors import QueryError, nearest
 # ------------------------------------------------------------ expressions
 
 
-@dataclass(frozen=True)
-class Expression(ABC):
-    """The root of all expressions; `type` is known when the node is made."""
+class Expression:
+    """The root of all expressions; their type is known when the node is made."""
+
+    data_type: DataType
 
     @property
-    @abstractmethod
     def type(self) -> DataType:
         """The type of its values."""
+        return self.data_type
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -74,10 +74,6 @@ class Literal(Expression):
     value: Any
     data_type: DataType
 
-    @property
-    def type(self) -> DataType:
-        return self.data_type
-
     def __eq__(self, other: object) -> bool:
         # 1, 1.0, TRUE and -0.0 compare equal in Python, but are different constants.
         return (
@@ -96,10 +92,6 @@ class ColumnRef(Expression):
 
     name: str
     data_type: DataType
-
-    @property
-    def type(self) -> DataType:
-        return self.data_type
 
 
 #: how many arguments each function takes, at least and at most: the registry's, as far as it is filled
@@ -125,10 +117,6 @@ class Call(Expression):
             raise ValueError(f"a call of `{self.function}` with {len(self.args)} arguments")
 
     @property
-    def type(self) -> DataType:
-        return self.data_type
-
-    @property
     def children(self) -> tuple[Expression, ...]:
         return self.args
 
@@ -143,10 +131,6 @@ class Cast(Expression):
     arg: Expression
     data_type: DataType
     safe: bool = False
-
-    @property
-    def type(self) -> DataType:
-        return self.data_type
 
     @property
     def children(self) -> tuple[Expression, ...]:
@@ -164,10 +148,6 @@ class WindowBound(Expression):
     data_type: DataType
     #: the value of one tick, if that is a RESOLUTION
     step: Decimal | None = None
-
-    @property
-    def type(self) -> DataType:
-        return self.data_type
 
 
 TRUE, FALSE = Literal(True, BOOLEAN), Literal(False, BOOLEAN)

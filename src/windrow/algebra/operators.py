@@ -14,6 +14,7 @@ frame; frames by ROWS are about places, and equal rows have different ones.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -52,75 +53,71 @@ class Rank(Plan):
     def schema(self) -> Schema:
         return Schema((*self.input.schema, Field(self.name, types.BIGINT)))
 
-    @cached_property
-    def label(self) -> Label:
-        return patterns.strict("a row that comes or goes moves the numbers of others")
-
-    @property
-    def retracts_results(self) -> bool:
-        return True
+    label = patterns.strict("a row that comes or goes moves the numbers of others")
+    retracts_results = True
 
 
 @dataclass(frozen=True)
-class Filter(Plan):
-    """σ: the rows for which the predicate is true."""
+class RowByRow(Plan, ABC):
+    """σ or π."""
 
     input: Plan
-    predicate: Expression
-
-    def __post_init__(self) -> None:
-        checks.reads_only(self.input.schema, self.predicate)
-        checks.is_predicate(self.predicate, "WHERE")
-        checks.window_bounds_are_defined(self, [self.predicate])
 
     @property
-    def schema(self) -> Schema:
-        return self.input.schema
-
-    @property
-    def reads_window_bounds(self) -> bool:
-        return self.predicate.reads_window_bounds or self.input.reads_window_bounds
-
-    @property
-    def is_stream(self) -> bool:
-        return self.input.is_stream
-
-    @property
-    def label(self) -> Label:
-        reads_bounds = self.predicate.reads_window_bounds
-        return (patterns.by_extent if reads_bounds else patterns.neutral)(self.input.label)
-
-
-@dataclass(frozen=True)
-class Project(Plan):
-    """π, duplicates kept: named expressions over each row."""
-
-    input: Plan
-    outputs: tuple[tuple[str, Expression], ...]
-
-    def __post_init__(self) -> None:
-        checks.reads_only(self.input.schema, *(expression for _, expression in self.outputs))
-        checks.window_bounds_are_defined(self, [expression for _, expression in self.outputs])
+    @abstractmethod
+    def reads(self) -> tuple[Expression, ...]:
+        """What it computes of each row."""
 
     @cached_property
-    def schema(self) -> Schema:
-        return Schema(tuple(Field(name, expression.type) for name, expression in self.outputs))
+    def _reads_bounds(self) -> bool:
+        return any(expression.reads_window_bounds for expression in self.reads)
 
     @property
     def reads_window_bounds(self) -> bool:
         return self._reads_bounds or self.input.reads_window_bounds
 
-    @cached_property
-    def _reads_bounds(self) -> bool:
-        return any(expression.reads_window_bounds for _, expression in self.outputs)
-
     @property
     def is_stream(self) -> bool:
         return self.input.is_stream
 
     @property
     def label(self) -> Label:
-        return (patterns.by_extent if self._reads_bounds else patterns.neutral)(self.input.label)
+        return patterns.by_extent(self.input.label) if self._reads_bounds else self.input.label
+
+
+@dataclass(frozen=True)
+class Filter(RowByRow):
+    """σ: the rows for which the predicate is true."""
+
+    predicate: Expression
+
+    def __post_init__(self) -> None:
+        checks.reads_only(self.input.schema, self.predicate)
+        checks.is_predicate(self.predicate, "WHERE")
+        checks.window_bounds_are_defined(self, self.reads)
+
+    @property
+    def reads(self) -> tuple[Expression, ...]:
+        return (self.predicate,)
+
+
+@dataclass(frozen=True)
+class Project(RowByRow):
+    """π, duplicates kept: named expressions over each row."""
+
+    outputs: tuple[tuple[str, Expression], ...]
+
+    def __post_init__(self) -> None:
+        checks.reads_only(self.input.schema, *self.reads)
+        checks.window_bounds_are_defined(self, self.reads)
+
+    @property
+    def reads(self) -> tuple[Expression, ...]:
+        return tuple(expression for _, expression in self.outputs)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(tuple(Field(name, expression.type) for name, expression in self.outputs))
 
 
 @dataclass(frozen=True)
@@ -132,10 +129,6 @@ class Union(Plan):
     def __post_init__(self) -> None:
         checks.has_inputs(self.inputs, 2, "UNION ALL")
         checks.same_columns(self.inputs, "UNION ALL")
-
-    @property
-    def schema(self) -> Schema:
-        return self.inputs[0].schema
 
     @property
     def is_stream(self) -> bool:
@@ -159,19 +152,13 @@ class Distinct(Plan):
     def __post_init__(self) -> None:
         checks.no_internal_windows(self.input, "DISTINCT")
 
-    @property
-    def schema(self) -> Schema:
-        return self.input.schema
-
     @cached_property
     def label(self) -> Label:
         return patterns.interfering(
             [self.input.label], "a distinct value is replaced by its youngest duplicate"
         )
 
-    @property
-    def has_wattr(self) -> bool:
-        return False
+    has_wattr = False
 
 
 @dataclass(frozen=True)
@@ -206,9 +193,7 @@ class Aggregate(Plan):
         keys = tuple(Field(name, expression.type) for name, expression in self.keys)
         return Schema(keys + tuple(Field(name, call.data_type) for name, call in self.aggregates))
 
-    @cached_property
-    def label(self) -> Label:
-        return patterns.aggregated()
+    label = patterns.AGGREGATED
 
     @property
     def reads(self) -> tuple[Expression, ...]:
@@ -219,13 +204,8 @@ class Aggregate(Plan):
             *(part for call in calls for part in (*call.args, call.where)),
         )
 
-    @property
-    def has_wattr(self) -> bool:
-        return False
-
-    @property
-    def aggregates_rows(self) -> bool:
-        return True
+    has_wattr = False
+    aggregates_rows = True
 
 
 @dataclass(frozen=True)
@@ -277,7 +257,7 @@ class TableJoin(Plan):
     def label(self) -> Label:
         if self.is_retroactive:
             return patterns.strict("changes of a RELATION table reach back to earlier results")
-        return patterns.neutral(self.input.label)
+        return self.input.label
 
     @property
     def is_retroactive(self) -> bool:
@@ -308,17 +288,8 @@ class Except(Plan):
         for side in (self.left, self.right):
             checks.no_internal_windows(side, "EXCEPT")
 
-    @property
-    def schema(self) -> Schema:
-        return self.left.schema
-
-    @cached_property
-    def label(self) -> Label:
-        return patterns.strict("a row of the right side retracts one of the left")
-
-    @property
-    def has_wattr(self) -> bool:
-        return False
+    label = patterns.strict("a row of the right side retracts one of the left")
+    has_wattr = False
 
 
 @dataclass(frozen=True)
@@ -335,10 +306,6 @@ class Exists(Plan):
         checks.is_predicate(self.predicate, "EXISTS")
         for side in (self.left, self.right) if self.negated else ():
             checks.no_internal_windows(side, "NOT EXISTS")
-
-    @property
-    def schema(self) -> Schema:
-        return self.left.schema
 
     @cached_property
     def label(self) -> Label:
@@ -363,17 +330,8 @@ class Limit(Plan):
         checks.reads_only(self.input.schema, *(expression for expression, _ in self.order))
         checks.positive_limit(self.count)
 
-    @property
-    def schema(self) -> Schema:
-        return self.input.schema
-
-    @cached_property
-    def label(self) -> Label:
-        return patterns.strict("a row of higher rank pushes another out")
-
-    @property
-    def retracts_results(self) -> bool:
-        return True
+    label = patterns.strict("a row of higher rank pushes another out")
+    retracts_results = True
 
 
 # ------------------------------------------------------------ unnest
@@ -423,10 +381,6 @@ class Unnest(Plan):
         parts = tuple(Field(name, kind) for name, kind in zip(self.names, kinds, strict=True))
         return Schema((*self.input.schema, *place, *parts))
 
-    @property
-    def label(self) -> Label:
-        return patterns.neutral(self.input.label)
-
 
 # ------------------------------------------------------------ OVER
 
@@ -475,10 +429,6 @@ class Over(Plan):
     def schema(self) -> Schema:
         more = (Field(name, framed.call.data_type) for name, framed in self.calls)
         return Schema((*self.input.schema, *more))
-
-    @property
-    def label(self) -> Label:
-        return patterns.neutral(self.input.label)
 
 
 def is_over_stream(plan: Plan) -> bool:

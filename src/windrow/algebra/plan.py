@@ -8,7 +8,6 @@ are named `alias.column`, so that names stay unique through joins.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum
@@ -41,18 +40,18 @@ class StreamWord(Enum):
 
 
 @dataclass(frozen=True)
-class Plan(ABC):
+class Plan:
     """The root of all plan nodes."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def schema(self) -> Schema:
-        """The columns of the rows this node gives."""
+        """The columns of the rows this node gives: by default those of its first input."""
+        return self.children[0].schema
 
     @property
-    @abstractmethod
     def label(self) -> Label:
-        """How those rows expire."""
+        """How those rows expire: what only looks at rows leaves that alone (rule 1)."""
+        return self.children[0].label
 
     @property
     def has_wattr(self) -> bool:
@@ -142,13 +141,8 @@ class Scan(Plan):
     alias: str
     pseudo: tuple[str, ...] = ()
 
-    @property
-    def label(self) -> Label:
-        return patterns.append_only()
-
-    @property
-    def is_stream(self) -> bool:
-        return True
+    label = patterns.APPEND_ONLY
+    is_stream = True
 
     @cached_property
     def schema(self) -> Schema:
@@ -166,13 +160,8 @@ class Subquery(Plan):
     def __post_init__(self) -> None:
         checks.inner_query_is_append_only(self)
 
-    @property
-    def label(self) -> Label:
-        return patterns.append_only()
-
-    @property
-    def is_stream(self) -> bool:
-        return True
+    label = patterns.APPEND_ONLY
+    is_stream = True
 
     @cached_property
     def schema(self) -> Schema:
@@ -193,24 +182,12 @@ class Window(Plan):
         checks.window_fits_its_stream(self)
 
     @cached_property
-    def schema(self) -> Schema:
-        return self.input.schema
-
-    @cached_property
     def label(self) -> Label:
         return patterns.of_window(self.spec.label, self.keeps_late_rows)
 
-    @property
-    def has_wattr(self) -> bool:
-        return True
-
-    @property
-    def reads_window_bounds(self) -> bool:
-        return False
-
-    @property
-    def reads_as_of_rows(self) -> bool:
-        return False
+    has_wattr = True
+    reads_window_bounds = False
+    reads_as_of_rows = False
 
     @cached_property
     def origins(self) -> tuple[Scan | Subquery, ...]:
@@ -257,9 +234,7 @@ class TableScan(Plan):
     def schema(self) -> Schema:
         return self.table.schema.prefixed(self.alias)
 
-    @property
-    def label(self) -> Label:
-        return patterns.strict("rows leave when the table changes")
+    label = patterns.strict("rows leave when the table changes")
 
 
 @dataclass(frozen=True)
@@ -271,10 +246,6 @@ class Emit(Plan):
 
     def __post_init__(self) -> None:
         checks.emission_is_defined(self)
-
-    @cached_property
-    def schema(self) -> Schema:
-        return self.input.schema
 
     @cached_property
     def label(self) -> Label:
@@ -352,10 +323,6 @@ class StreamUnion(Plan):
         checks.same_columns(self.inputs, "UNION ALL")
         checks.branches_only_add(self.inputs)
 
-    @property
-    def schema(self) -> Schema:
-        return self.inputs[0].schema
-
     @cached_property
     def label(self) -> Label:
         return patterns.merged([branch.label for branch in self.inputs])
@@ -376,7 +343,7 @@ def _internal_label(plan: Plan) -> Label:
     if all(label.pattern is patterns.Pattern.MON for label in external):
         return Label(patterns.Pattern.MON, "all windows are INTERNAL: results outlive them")
     if any(node.aggregates_rows for node in nodes_to_windows(plan)):
-        return patterns.aggregated()
+        return patterns.AGGREGATED
     return patterns.interfering(external, "external windows")
 
 

@@ -53,14 +53,8 @@ def of_window(label: Label, keeps_late_rows: bool) -> Label:
 NEVER_LEAVES = Label(Pattern.MON, "rows never leave this window", fifo=True)
 
 
-def append_only() -> Label:
-    """A stream, before any window."""
-    return Label(Pattern.MON, "a stream only grows", fifo=True)
-
-
-def neutral(label: Label) -> Label:
-    """σ, π and the join with an NRR table leave expiry alone (rule 1)."""
-    return label
+#: the label of a stream, before any window
+APPEND_ONLY = Label(Pattern.MON, "a stream only grows", fifo=True)
 
 
 def by_extent(label: Label) -> Label:
@@ -95,6 +89,5 @@ def strict(reason: str) -> Label:
     return Label(Pattern.STR, reason)
 
 
-def aggregated() -> Label:
-    """γ: a value lives until the next one replaces it."""
-    return Label(Pattern.STR, "a group's value is replaced when it changes; no negative rows are needed")
+#: the label of γ: a value lives until the next one replaces it
+AGGREGATED = Label(Pattern.STR, "a group's value is replaced when it changes; no negative rows are needed")

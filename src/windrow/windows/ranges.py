@@ -153,7 +153,6 @@ class NowWindow(OwnInterval):
     """The rows of this very instant: [t, t+1)."""
 
     depth = 1
-
     label = Label(Pattern.WKS, "every row lives for one instant", lifetime=1, fifo=True)
 
     def spans(self, t: Any, lifetimes: Any = None) -> tuple[Any, Any]:
