@@ -47,11 +47,11 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from windrow.algebra.aggregates.base import AggregateFunction, Types, error_of
+from windrow.algebra.aggregates.base import AggregateFunction, Types, error_of, whole_number
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.aggregates.sum import Sum
 from windrow.algebra.types import BIGINT, DataType
-from windrow.errors import DataError, QueryError
+from windrow.errors import DataError
 
 LEAST_ERROR: Final = 1e-5
 
@@ -90,12 +90,7 @@ class ApproxSum(Waved, Sum):
     exact = "sum"
 
     def _result_type(self, types: Types) -> DataType:
-        if not types[0].is_integer:
-            raise QueryError(
-                f"{self.name} takes whole numbers, not {types[0]}",
-                code="bad-argument-type",
-                hint="scale it: CAST(x * 100 AS BIGINT)",
-            )
+        whole_number(self.name, types, "scale it: CAST(x * 100 AS BIGINT)")
         return BIGINT
 
 

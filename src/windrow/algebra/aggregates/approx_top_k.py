@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from windrow.algebra.aggregates import base, frequent, multiset, order
+from windrow.algebra.aggregates import base, frequent, multiset
 
 
 class ApproxTopK(frequent.ListedCounts):
@@ -51,5 +51,4 @@ class ApproxTopK(frequent.ListedCounts):
     def of_counts(self, counts: multiset.Counts) -> multiset.Multiset:
         kept = frequent.with_lists(counts, self.capacity)
         kept.pop(frequent.THRESHOLD, 0)
-        ranked = sorted((-count, value) for (_, value), count in kept.items())
-        return tuple((order.restored(value), -count) for count, value in ranked[: self.k])
+        return multiset.ranked({value: count for (_, value), count in kept.items()})[: self.k]

@@ -156,9 +156,9 @@ class AggregateFunction(ABC):
             )
         return self._result_type(types)
 
-    @abstractmethod
     def _result_type(self, types: Types) -> DataType:
-        """`result_type`, for the right number of arguments."""
+        """`result_type`, for the right number of arguments: by default that of the first."""
+        return types[0]
 
     def invertible_for(self, types: Types) -> bool:
         """Is `subtract` an exact inverse for arguments of these types?"""
@@ -193,6 +193,20 @@ class AggregateFunction(ABC):
 
     def _key(self) -> tuple[Any, ...]:
         return type(self), self.name, self.params, self.types
+
+
+class Chosen(AggregateFunction):
+    """An aggregate that makes one state of two by `choose`; None is that of no rows."""
+
+    choose: staticmethod[[Any, Any], Any]
+
+    def identity(self) -> State:
+        return None
+
+    def combine(self, a: State, b: State) -> State:
+        if a is None or b is None:
+            return b if a is None else a
+        return self.choose(a, b)
 
 
 # ------------------------------------------------------------ constant arguments
@@ -235,6 +249,13 @@ def whole_of(name: str, given: Any, what: str, least: int = 1) -> int:
             hint=f"{what} is a whole number from {least} on",
         )
     return given
+
+
+def whole_number(name: str, types: Types, hint: str) -> DataType:
+    """The first argument's type, which is that of whole numbers."""
+    if not types[0].is_integer:
+        raise QueryError(f"{name} takes whole numbers, not {types[0]}", code="bad-argument-type", hint=hint)
+    return types[0]
 
 
 def refuse_nested(name: str, kind: DataType) -> None:

@@ -12,45 +12,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Gray, Types
-from windrow.algebra.aggregates.order import restored, sortable
-from windrow.algebra.types import DataType
-
-Edge = tuple[tuple[Any, ...], Any] | None
+from windrow.algebra.aggregates.extremum import OfOneRow, Pair
+from windrow.algebra.aggregates.order import sortable
 
 
-class First(AggregateFunction):
-    """The state is (key, value), both sortable, of the first row; None for no rows."""
+class First(OfOneRow):
+    """The place in the state is the row's key."""
 
     name = "FIRST"
-    duplicate_insensitive = True
     ordered = True
-    gray = Gray.ALGEBRAIC
+    choose = staticmethod(min)
 
-    def identity(self) -> Edge:
-        return None
-
-    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Edge:
+    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Pair:
         return sortable(order), sortable(args[0])
-
-    def combine(self, a: Edge, b: Edge) -> Edge:
-        if a is None or b is None:
-            return b if a is None else a
-        return b if b[0] < a[0] else a
-
-    def lower(self, state: Edge) -> Any:
-        return None if state is None else restored(state[1])
-
-    def _result_type(self, types: Types) -> DataType:
-        return types[0]
 
 
 class Last(First):
-    """The state is (key, value), both sortable, of the last row; None for no rows."""
+    """The same at the other end."""
 
     name = "LAST"
-
-    def combine(self, a: Edge, b: Edge) -> Edge:
-        if a is None or b is None:
-            return b if a is None else a
-        return b if b[0] > a[0] else a
+    choose = staticmethod(max)

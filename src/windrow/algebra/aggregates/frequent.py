@@ -32,9 +32,9 @@ from itertools import groupby
 from typing import Any
 
 from windrow.algebra.aggregates.base import Differential, Gray, Size, Types, refuse_nested, whole_of
-from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
-from windrow.algebra.aggregates.order import restored, sortable
-from windrow.algebra.types import BIGINT, DataType, array, struct
+from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset, counted, ranked
+from windrow.algebra.aggregates.order import sortable
+from windrow.algebra.types import DataType
 
 #: in the order of their keys
 THRESHOLD, LISTED, OPEN = (0,), 1, 2
@@ -61,7 +61,7 @@ class ListedCounts(Counting):
 
     def _result_type(self, types: Types) -> DataType:
         refuse_nested(self.name, types[0])
-        return array(struct(value=types[0], count=BIGINT))
+        return counted(types)
 
 
 class Frequent(ListedCounts):
@@ -85,16 +85,15 @@ class Frequent(ListedCounts):
     def of_counts(self, counts: Counts) -> Multiset:
         kept = with_lists(counts, self.k)
         threshold = kept.pop(THRESHOLD, 0)
-        ranked = sorted((-count, value) for (_, value), count in kept.items() if count > threshold)
-        return tuple((restored(value), -count) for count, value in ranked)
+        return ranked({value: count for (_, value), count in kept.items() if count > threshold})
 
 
 def with_lists(counts: Counts, k: int) -> Counts:
     """Counts of open sub-windows as what is kept of closed ones."""
     kept = {key: count for key, count in counts.items() if key[0] != OPEN}
     still_open = sorted((key[1], -count, key[2]) for key, count in counts.items() if key[0] == OPEN)
-    for _, ranked in groupby(still_open, key=lambda entry: entry[0]):
-        for place, (_, count, value) in enumerate(ranked, start=1):
+    for _, group in groupby(still_open, key=lambda entry: entry[0]):
+        for place, (_, count, value) in enumerate(group, start=1):
             if place > k:
                 break
             kept[(LISTED, value)] = kept.get((LISTED, value), 0) - count

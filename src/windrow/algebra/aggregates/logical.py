@@ -15,55 +15,38 @@ False
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Types
+from windrow.algebra.aggregates.base import Chosen, Types, whole_number
 from windrow.algebra.aggregates.extremum import Max, Min
 from windrow.algebra.types import BOOLEAN, DataType, Kind
 from windrow.errors import QueryError
 
 
-class BitOr(AggregateFunction):
-    """The bits set in any value. The state is the value so far; None for no value."""
+class BitOr(Chosen):
+    """The bits set in any value. The state is the value so far."""
 
     name = "BIT_OR"
     duplicate_insensitive = True
-
-    def identity(self) -> None:
-        return None
+    choose = staticmethod(operator.or_)
 
     def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> int | None:
         value: int | None = args[0]
         return value
 
-    def combine(self, a: int | None, b: int | None) -> int | None:
-        if a is None or b is None:
-            return b if a is None else a
-        return self._both(a, b)
-
     def lower(self, state: int | None) -> int | None:
         return state
 
-    def _both(self, a: int, b: int) -> int:
-        return a | b
-
     def _result_type(self, types: Types) -> DataType:
-        if not types[0].is_integer:
-            raise QueryError(
-                f"{self.name} takes whole numbers, not {types[0]}",
-                code="bad-argument-type",
-                hint="CAST the argument to BIGINT",
-            )
-        return types[0]
+        return whole_number(self.name, types, "CAST the argument to BIGINT")
 
 
 class BitAnd(BitOr):
     """The bits set in all values."""
 
     name = "BIT_AND"
-
-    def _both(self, a: int, b: int) -> int:
-        return a & b
+    choose = staticmethod(operator.and_)
 
 
 class BitXor(BitOr):
@@ -71,9 +54,7 @@ class BitXor(BitOr):
 
     name = "BIT_XOR"
     duplicate_insensitive = False
-
-    def _both(self, a: int, b: int) -> int:
-        return a ^ b
+    choose = staticmethod(operator.xor)
 
 
 class BoolAnd(Min):
@@ -82,23 +63,17 @@ class BoolAnd(Min):
     name = "BOOL_AND"
 
     def _result_type(self, types: Types) -> DataType:
-        return _condition(self.name, types)
+        if types[0].kind not in (Kind.BOOLEAN, Kind.NULL):
+            raise QueryError(
+                f"{self.name} takes a condition, not {types[0]}",
+                code="bad-argument-type",
+                hint="compare the value with something, as in price > 0",
+            )
+        return BOOLEAN
 
 
 class BoolOr(Max):
     """NULL over no values."""
 
     name = "BOOL_OR"
-
-    def _result_type(self, types: Types) -> DataType:
-        return _condition(self.name, types)
-
-
-def _condition(name: str, types: Types) -> DataType:
-    if types[0].kind not in (Kind.BOOLEAN, Kind.NULL):
-        raise QueryError(
-            f"{name} takes a condition, not {types[0]}",
-            code="bad-argument-type",
-            hint="compare the value with something, as in price > 0",
-        )
-    return BOOLEAN
+    _result_type = BoolAnd._result_type

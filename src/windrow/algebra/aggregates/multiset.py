@@ -62,6 +62,17 @@ class Counting(AggregateFunction):
         return True
 
 
+def counted(types: Types) -> DataType:
+    """The type of values with their counts."""
+    return array(struct(value=types[0], count=BIGINT))
+
+
+def ranked(counts: Counts) -> Multiset:
+    """(value, count), the most frequent first, ties by value."""
+    order = sorted((-count, value) for value, count in counts.items())
+    return tuple((restored(value), -count) for count, value in order)
+
+
 def extend(counts: Counts, state: Multiset) -> None:
     """Add the multiset `state` to `counts`.
 
@@ -104,9 +115,6 @@ class Mode(Counting):
         most = max(counts.values())
         return restored(min(value for value, count in counts.items() if count == most))
 
-    def _result_type(self, types: Types) -> DataType:
-        return types[0]
-
 
 class Histogram(Counting):
     """HISTOGRAM: how often each value occurs, in the order of the values.
@@ -124,7 +132,7 @@ class Histogram(Counting):
         return tuple((restored(value), count) for value, count in sorted(counts.items()))
 
     def _result_type(self, types: Types) -> DataType:
-        return array(struct(value=types[0], count=BIGINT))
+        return counted(types)
 
 
 class TopK(Counting):
@@ -149,11 +157,10 @@ class TopK(Counting):
             )
 
     def of_counts(self, counts: Counts) -> Multiset:
-        ranked = sorted((-count, value) for value, count in counts.items())
-        return tuple((restored(value), -count) for count, value in ranked[: self.k])
+        return ranked(counts)[: self.k]
 
     def _result_type(self, types: Types) -> DataType:
-        return array(struct(value=types[0], count=BIGINT))
+        return counted(types)
 
 
 class HeavyHitters(Counting):
@@ -191,9 +198,9 @@ class HeavyHitters(Counting):
 
     def of_counts(self, counts: Counts) -> Multiset:
         limit = self.fraction * sum(counts.values())
-        heavy = {value: n for value, n in counts.items() if n > limit or (self.at_least and n == limit)}
-        ranked = sorted((-count, value) for value, count in heavy.items())
-        return tuple((restored(value), -count) for count, value in ranked)
+        return ranked(
+            {value: n for value, n in counts.items() if n > limit or (self.at_least and n == limit)}
+        )
 
     def _result_type(self, types: Types) -> DataType:
-        return array(struct(value=types[0], count=BIGINT))
+        return counted(types)

@@ -79,6 +79,3 @@ class PercentileDisc(multiset.Counting):
         ranks = list(accumulate(counts[value] for value in values))
         wanted = math.ceil(Decimal(repr(self.fraction)) * ranks[-1])
         return order.restored(values[bisect_left(ranks, max(1, wanted))])
-
-    def _result_type(self, types: base.Types) -> DataType:
-        return types[0]
