@@ -126,8 +126,7 @@ def _refuse_clauses_inside(tokens: Tokens, name: str, open_at: int, close: int) 
             "stream-word",
             f"write {name}(*) for all columns",
         )
-    index = open_at + 1
-    while index < close:
+    for index in tokens.outside(open_at + 1, close):
         if tokens.word(index) in ("ORDER", "LIMIT"):
             refuse(
                 tokens[index],
@@ -135,7 +134,6 @@ def _refuse_clauses_inside(tokens: Tokens, name: str, open_at: int, close: int) 
                 "stream-word",
                 "write it at the end of the query",
             )
-        index = tokens.partner[index] + 1 if tokens.word(index) == "(" else index + 1
 
 
 def _wstream(lifted: Lifted, index: int, open_at: int) -> None:
@@ -206,12 +204,10 @@ def _lift_frame(lifted: Lifted, open_at: int) -> None:
 
 def _frame_at(tokens: Tokens, begin: int, close: int) -> int | None:
     """Where the frame begins: at its word, behind an operand and before a bound."""
-    at = begin
-    while at < close:
+    for at in tokens.outside(begin, close):
         bounds = tokens.word(at + 1) in ("BETWEEN", "UNBOUNDED", "CURRENT", "INTERVAL")
         if tokens.word(at) in _KINDS and (bounds or tokens.is_kind(at + 1, TokenKind.NUMBER)):
             return at
-        at = tokens.partner[at] + 1 if tokens.word(at) == "(" else at + 1
     return None
 
 

@@ -244,12 +244,7 @@ def _symmetric(lifted: Lifted, index: int) -> None:
 
 def _at_depth_one(tokens: Tokens, open_at: int, words: set[str]) -> list[int]:
     """The indexes of these words directly inside a parenthesis."""
-    found, index, close = [], open_at + 1, tokens.partner[open_at]
-    while index < close:
-        if tokens.word(index) in words:
-            found.append(index)
-        index = tokens.partner[index] + 1 if tokens.word(index) == "(" else index + 1
-    return found
+    return [at for at in tokens.outside(open_at + 1, tokens.partner[open_at]) if tokens.word(at) in words]
 
 
 _LIFTERS = {

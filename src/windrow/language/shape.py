@@ -207,11 +207,9 @@ def _check_join(tokens: Tokens, index: int) -> None:
         )
     if before == "CROSS":
         return
-    at = index + 1
-    while at < len(tokens) and tokens.word(at) not in _ENDS_JOIN:
-        if tokens.word(at) in ("ON", "USING"):
-            return
-        at = tokens.partner[at] + 1 if tokens.word(at) == "(" else at + 1
+    words = (tokens.word(at) for at in tokens.outside(index + 1))
+    if next((word for word in words if word in _ENDS_JOIN | {"ON", "USING"}), "") in ("ON", "USING"):
+        return
     refuse(
         tokens[index], "this JOIN has no condition", "syntax", "add ON …, or write CROSS JOIN for all pairs"
     )

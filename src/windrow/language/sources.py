@@ -214,13 +214,12 @@ class SourceConverter(converter.Converter):
         return sources
 
     def _in_group_by(self, start: int, span: Span) -> bool:
-        index = self.tokens.at(start)
-        while index > 0 and self.tokens[index].start > span.start:
-            word = self.tokens.word(index)
-            if word in ("BY", "FROM", "WHERE", "HAVING", "LIMIT", "("):
-                return word == "BY" and self.tokens.word(index - 1) == "GROUP"
-            index = self.tokens.partner[index] - 1 if word == ")" else index - 1
-        return False
+        before = (
+            at for at in self.tokens.outwards(self.tokens.at(start) + 1) if self.tokens[at].start > span.start
+        )
+        clauses = ("BY", "FROM", "WHERE", "HAVING", "LIMIT", "(")
+        found = next((at for at in before if self.tokens.word(at) in clauses), 0)
+        return self.tokens.words(found - 1, 2) == ("GROUP", "BY")
 
 
 def _windowed_inside(

@@ -455,10 +455,10 @@ class QueryConverter(sources.SourceConverter):
 
     def _to_the_end(self, span: Span) -> Span:
         """A SELECT reaches to the end of its parenthesis, or to the next set operation."""
-        index = self.tokens.at(span.end)
-        while index < len(self.tokens) and self.tokens.word(index) not in _SET_WORDS | {")"}:
-            index = self.tokens.partner[index] + 1 if self.tokens.word(index) == "(" else index + 1
-        return Span(span.start, max(span.end, self.tokens[index - 1].end))
+        behind = self.tokens.outside(self.tokens.at(span.end))
+        ends = (index for index in behind if self.tokens.word(index) in _SET_WORDS | {")"})
+        last = next(ends, len(self.tokens)) - 1
+        return Span(span.start, max(span.end, self.tokens[last].end))
 
     def item(self, node: exp.Expr) -> syntax.SelectItem:
         """An expression of a select list, with its alias."""

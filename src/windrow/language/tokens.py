@@ -137,6 +137,32 @@ class Tokens:
         """Whether the token at an index is of one of these kinds; none is outside."""
         return 0 <= index < len(self.items) and self.items[index].kind in kinds
 
+    def between(self, first: int, last: int) -> str:
+        """The text from one token through another."""
+        return self.text[self.items[first].start : self.items[last].end]
+
+    def inside(self, open_at: int) -> Tokens:
+        """What stands in the parenthesis that opens at an index."""
+        return self.cut(open_at + 1, self.partner[open_at])
+
+    def find(self, *words: str, begin: int = 0) -> int | None:
+        """The index of the first of these words from an index on."""
+        return next((index for index in range(begin, len(self)) if self.word(index) in words), None)
+
+    def outside(self, begin: int = 0, end: int | None = None) -> Iterator[int]:
+        """The indexes from one up to another, of a parenthesis only that of `(`."""
+        index, end = begin, len(self) if end is None else end
+        while index < end:
+            yield index
+            index = self.partner[index] + 1 if self.word(index) == "(" else index + 1
+
+    def outwards(self, index: int) -> Iterator[int]:
+        """The indexes before one, backwards, of a parenthesis only that of `)`."""
+        while index > 0:
+            index -= 1
+            yield index
+            index = self.partner[index] if self.word(index) == ")" else index
+
     @property
     def span(self) -> Span:
         """Where the stretch is; just after the text if it is empty."""

@@ -23,13 +23,17 @@ def over(tokens: Tokens, index: int) -> str:
     function = _function_before(tokens, index)
     if tokens.word(index + 1) != "(":
         return "write the window in parentheses: OVER (PARTITION BY … ORDER BY …)"
-    inside = tokens.cut(index + 2, tokens.partner[index + 1])
-    keys = _partition(inside)
-    apart = f"PARTITION BY {keys} " if keys else ""
+    inside = tokens.inside(index + 1)
+    order = inside.find("ORDER")
+    key = inside[order + 2].text if order is not None and order + 2 < len(inside) else "y"
+    apart = ""
+    if inside.words(0, 2) == ("PARTITION", "BY"):
+        ends = inside.find("ORDER", "ROWS", "RANGE") or len(inside)
+        apart = f"PARTITION BY {inside.between(2, ends - 1)} " if ends > 2 else ""
     if function in ("LEAD", "NTH_VALUE"):
         value = tokens[tokens.partner[index - 1] + 1].text
-        return f"look back instead: LAG({value}) OVER ({apart}ORDER BY {_ordered(inside)})"
-    return f"there are ROW_NUMBER, RANK and DENSE_RANK: RANK() OVER ({apart}ORDER BY {_ordered(inside)})"
+        return f"look back instead: LAG({value}) OVER ({apart}ORDER BY {key})"
+    return f"there are ROW_NUMBER, RANK and DENSE_RANK: RANK() OVER ({apart}ORDER BY {key})"
 
 
 def ksql_window(tokens: Tokens, index: int) -> str:
@@ -37,49 +41,38 @@ def ksql_window(tokens: Tokens, index: int) -> str:
     kind, stream = tokens.word(index + 1), source_of(tokens, index)
     if tokens.word(index + 2) != "(" or kind not in ("TUMBLING", "HOPPING", "SESSION"):
         return "put the window in brackets after the stream"
-    inside = tokens.cut(index + 3, tokens.partner[index + 2])
-    words = [token.word or token.text for token in inside]
+    words = [token.word or token.text for token in tokens.inside(index + 2)]
     size = _amount(words, "SIZE") or "1 HOUR"
     grace = _amount(words, "PERIOD")
     more = f"; GRACE PERIOD is SLACK {grace} of CREATE STREAM {stream}" if grace else ""
     if kind == "SESSION":
-        keys = _keys_behind(tokens, index)
-        apart = f" PARTITION BY {keys}" if keys else ""
+        group = tokens.find("GROUP", begin=index)
+        ends = tokens.find("HAVING", "EMIT", ")", "LIMIT", begin=group or 0) or len(tokens)
+        apart = (
+            f" PARTITION BY {tokens.between(group + 2, ends - 1)}"
+            if group is not None and group + 2 < ends
+            else ""
+        )
         return f"write FROM {stream} [SESSION {' '.join(words[:2]) or '5 MINUTES'} INCLUSIVE{apart}]{more}"
     advance = _amount(words, "BY") if kind == "HOPPING" else size
     return f"write FROM {stream} [RANGE {size} SLIDE {advance or size}]{more}"
 
 
-def _keys_behind(tokens: Tokens, index: int) -> str:
-    """What is grouped by, behind an index."""
-    for at in range(index, len(tokens) - 2):
-        if tokens.words(at, 2) == ("GROUP", "BY"):
-            ends = (
-                e for e in range(at + 2, len(tokens)) if tokens.word(e) in ("HAVING", "EMIT", ")", "LIMIT")
-            )
-            end = next(ends, len(tokens))
-            return tokens.text[tokens[at + 2].start : tokens[end - 1].end]
-    return ""
-
-
 def ksql_within(tokens: Tokens, index: int) -> str:
     """`JOIN t WITHIN 1 HOUR ON …`: windows on both sides."""
-    inside = tokens.cut(index + 2, tokens.partner[index + 1]) if tokens.word(index + 1) == "(" else tokens
-    begin = 0 if inside is not tokens else index + 1
-    length = f"{inside[begin].text} {inside[begin + 1].text}"
-    at = index - 1
-    while at > 0 and tokens.word(at) != "JOIN":
-        at -= 1
-    join = at
-    while at > 0 and tokens.word(at) not in ("FROM", ","):
-        at -= 1
-    first, other = tokens[at + 1].text, tokens[join + 1].text
+    begin = index + (2 if tokens.word(index + 1) == "(" else 1)
+    length = f"{tokens[begin].text} {tokens[begin + 1].text}"
+    join = next((at for at in range(index - 1, 0, -1) if tokens.word(at) == "JOIN"), 0)
+    source = next((at for at in range(join, 0, -1) if tokens.word(at) in ("FROM", ",")), 0)
+    first, other = tokens[source + 1].text, tokens[join + 1].text
     return f"write FROM {first} [RANGE {length}] … JOIN {other} [RANGE {length}] … ON …"
 
 
 def lateral_table(tokens: Tokens, index: int) -> str:
     """`LATERAL TABLE(f(x)) AS t(a)`: a function that gives rows is an array, unnested."""
-    call = tokens.text[tokens[index + 3].start : tokens[tokens.partner[index + 2] - 1].end]
+    if tokens.words(index + 1, 2) != ("TABLE", "("):
+        return _JOINED
+    call = tokens.between(index + 3, tokens.partner[index + 2] - 1)
     return f"give an array, and write UNNEST({call}) AS t(x), or LATERAL VIEW explode({call}) t AS x"
 
 
@@ -108,22 +101,16 @@ def quantified(tokens: Tokens, index: int) -> str:
     if tokens.word(index + 2) != "SELECT":
         if sign in ("LIKE", "ILIKE", "RLIKE"):
             joined = " OR " if word != "ALL" else " AND "
-            inside = tokens.cut(index + 2, tokens.partner[index + 1])
-            return (
-                f"write {joined.join(f'{value} {sign} {each.text}' for each in inside if each.text != ',')}"
-            )
+            patterns = [each.text for each in tokens.inside(index + 1) if each.text != ","]
+            return f"write {joined.join(f'{value} {sign} {pattern}' for pattern in patterns)}"
         if (sign, word) not in (("<>", "ALL"), ("!=", "ALL"), ("=", "ANY"), ("=", "SOME")):
             return f"compare {value} with one value"
-        values = tokens.text[tokens[index + 1].start : tokens[tokens.partner[index + 1]].end]
+        values = tokens.between(index + 1, tokens.partner[index + 1])
         return f"write {value} {'NOT IN' if word == 'ALL' else 'IN'} {values}"
-    inside = tokens.cut(index + 2, tokens.partner[index + 1])
-    named = next((at for at in range(len(inside)) if inside.word(at) == "FROM"), 2)
-    column = inside.text[inside[1].start : inside[named - 1].end]
-    rest = (
-        inside.text[inside[named].start : tokens[tokens.partner[index + 1]].start]
-        if named < len(inside)
-        else "…"
-    )
+    inside = tokens.inside(index + 1)
+    named = inside.find("FROM") or 2
+    column = inside.between(1, named - 1)
+    rest = inside.between(named, -1) if named < len(inside) else "…"
     if sign in ("<>", "!=") and word == "ALL":
         return f"write {value} NOT IN (SELECT {column} {rest})"
     if sign in (">", ">=", "<", "<="):
@@ -135,23 +122,17 @@ def quantified(tokens: Tokens, index: int) -> str:
 def asof(tokens: Tokens, index: int) -> str:
     """An ASOF JOIN: with a table as of a row's time, or with the last row of another stream."""
     other = tokens[index + 2].text if index + 2 < len(tokens) else "t"
-    equal = next((at for at in range(index, len(tokens)) if tokens.word(at) == "="), None)
-    using = next((at for at in range(index, len(tokens)) if tokens.words(at, 2) == ("USING", "(")), None)
-    key = "k" if equal is None and using is None else tokens[(equal or using or 0) + 1].text
+    equal, using, key = tokens.find("=", begin=index), tokens.find("USING", begin=index), "k"
     if equal is not None and tokens.word(equal + 2) == ".":
         key = tokens[equal + 3].text
-    elif using is not None:
+    elif using is not None and tokens.word(using + 1) == "(":
         key = tokens[using + 2].text
+    elif equal is not None:
+        key = tokens[equal + 1].text
     return (
         f"declare {other} as a TABLE, which is joined as of each row's time; of a stream take the last row of"
         f" each {key}: JOIN {other} [ROWS 1 PARTITION BY {key}] ON …"
     )
-
-
-def _by_pattern(tokens: Tokens, index: int) -> str:
-    """SIMILAR TO as a regular expression."""
-    value = tokens[index - 1].text if index else "x"
-    return f"write {value} RLIKE '^…$', with a regular expression"
 
 
 def _numbered(tokens: Tokens, index: int) -> str:
@@ -163,7 +144,7 @@ def _numbered(tokens: Tokens, index: int) -> str:
         (at for at in (*near[:4], index + 2, index + 3) if tokens.word(at) in ("LIMIT", "FETCH")), None
     )
     ends = min(at for at in (limit, index) if at is not None and at > (order or 0))
-    keys = tokens.text[tokens[order + 2].start : tokens[ends - 1].end] if order is not None else "…"
+    keys = tokens.between(order + 2, ends - 1) if order is not None else "…"
     numbers = (
         [token.text for token in tokens.cut(limit, limit + 3) if token.text.isdecimal()] if limit else []
     )
@@ -173,11 +154,11 @@ def _numbered(tokens: Tokens, index: int) -> str:
 
 def _pivoted(tokens: Tokens, index: int) -> str:
     """`PIVOT (SUM(x) FOR c IN ('a', 'b'))` as aggregates with conditions."""
-    inside = tokens.cut(index + 2, tokens.partner[index + 1])
-    named = next((at for at in range(len(inside)) if inside.word(at) == "FOR"), 0)
+    inside = tokens.inside(index + 1)
+    named = inside.find("FOR") or 0
     if not named or inside.word(named + 2) != "IN" or inside.word(named - 1) != ")":
         return "select an aggregate for each value: SUM(x) FILTER (WHERE c = 'a') AS a"
-    called = inside.text[inside[0].start : inside[named - 1].end]
+    called = inside.between(0, named - 1)
     column, values = inside[named + 1].text, inside.cut(named + 3, len(inside))
     first = [each for each in values if each.kind in (TokenKind.STRING, TokenKind.NUMBER)][:2]
     parts = (
@@ -201,37 +182,23 @@ def _sampled(tokens: Tokens, index: int) -> str:
 
 def _looked_back(tokens: Tokens, index: int) -> str:
     """MATCH_RECOGNIZE: the row before, in the same order."""
-    inside = tokens.cut(index + 2, tokens.partner[index + 1])
-    measures = next(
-        (at for at in range(len(inside)) if inside.word(at) in ("MEASURES", "ONE", "ALL", "PATTERN")), 0
-    )
-    order = inside.text[inside[0].start : inside[measures - 1].end] if measures else "ORDER BY ts"
-    stream = tokens[index - 1].text if index else "s"
+    inside = tokens.inside(index + 1)
+    measures = inside.find("MEASURES", "ONE", "ALL", "PATTERN")
+    order = inside.between(0, measures - 1) if measures else "ORDER BY ts"
+    stream = _before(tokens, index, "s")
     return (
         f"look back with LAG(x) OVER ({order}), or join the stream with itself:"
         f" FROM {stream} [RANGE 1 HOUR] a, {stream} [RANGE 1 HOUR] b"
     )
 
 
+def _before(tokens: Tokens, index: int, otherwise: str) -> str:
+    return tokens[index - 1].text if index else otherwise
+
+
 def _function_before(tokens: Tokens, index: int) -> str:
     """The function of the call that ends before an index."""
     return tokens.word(tokens.partner[index - 1] - 1) if tokens.word(index - 1) == ")" else ""
-
-
-def _partition(inside: Tokens) -> str:
-    if inside.words(0, 2) != ("PARTITION", "BY"):
-        return ""
-    end = next(
-        (at for at in range(len(inside)) if inside.word(at) in ("ORDER", "ROWS", "RANGE")), len(inside)
-    )
-    return inside.text[inside[2].start : inside[end - 1].end] if end > 2 else ""
-
-
-def _ordered(inside: Tokens) -> str:
-    for at in range(len(inside) - 2):
-        if inside.words(at, 2) == ("ORDER", "BY"):
-            return inside[at + 2].text
-    return "y"
 
 
 RESERVED = words(
@@ -286,19 +253,18 @@ def is_keyword(tokens: Tokens, index: int) -> bool:
     return before in _AFTER.get(word, {before}) and after in _BEFORE.get(word, {after})
 
 
-def _is_with(tokens: Tokens, index: int) -> bool:
-    return index == 0 or tokens.word(index - 1) == "(" or tokens.word(index + 1) in ("ROLLUP", "CUBE")
+def _is_window(tokens: Tokens, index: int) -> bool:
+    """`WINDOW w AS (`, behind FROM, WHERE or HAVING."""
+    return ends_operand(tokens, index - 1) and tokens.words(index + 2, 2) == ("AS", "(")
 
 
 def _is_over(tokens: Tokens, index: int) -> bool:
     """Behind a call, before a parenthesis or the name of a window."""
-    called = tokens.word(index - 1) in (")", "NULLS")
-    return called and (tokens.word(index + 1) == "(" or _is_plain_name(tokens, index + 1))
-
-
-def _is_window(tokens: Tokens, index: int) -> bool:
-    """`WINDOW w AS (`, behind FROM, WHERE or HAVING."""
-    return ends_operand(tokens, index - 1) and tokens.words(index + 2, 2) == ("AS", "(")
+    if tokens.word(index - 1) not in (")", "NULLS"):
+        return False
+    after = index + 1
+    named = after < len(tokens) and tokens[after].is_name and not is_keyword(tokens, after)
+    return named or tokens.word(after) == "("
 
 
 def _is_in_zone(tokens: Tokens, index: int) -> bool:
@@ -316,19 +282,15 @@ def _is_grouped_by(tokens: Tokens, index: int) -> bool:
 
 def _in_group_by(tokens: Tokens, index: int) -> bool:
     """Whether a list that a word is in begins behind GROUP BY, or in GROUPING SETS."""
-    at = index - 1
-    while at >= 0 and (tokens.word(at) == "," or not (tokens.word(at) in RESERVED or tokens.word(at) == "(")):
-        at = tokens.partner[at] - 1 if tokens.word(at) == ")" else at - 1
-    return tokens.words(at - 1, 2) == ("GROUP", "BY") or tokens.words(at - 1, 2) == ("SETS", "(")
-
-
-def _is_plain_name(tokens: Tokens, index: int) -> bool:
-    return 0 <= index < len(tokens) and tokens[index].is_name and not is_keyword(tokens, index)
+    at = next((at for at in tokens.outwards(index) if tokens.word(at) in RESERVED | {"("}), -1)
+    return tokens.words(at - 1, 2) in (("GROUP", "BY"), ("SETS", "("))
 
 
 #: words whose neighbours do not decide by themselves
 _PLACED: dict[str, Callable[[Tokens, int], bool]] = {
-    "WITH": _is_with,
+    "WITH": lambda tokens, index: (
+        index == 0 or tokens.word(index - 1) == "(" or tokens.word(index + 1) in ("ROLLUP", "CUBE")
+    ),
     "OVER": _is_over,
     "WINDOW": _is_window,
     "QUALIFY": lambda tokens, index: ends_operand(tokens, index - 1) and begins_operand(tokens, index + 1),
@@ -369,14 +331,6 @@ class Foreign:
     recognised: Callable[[Tokens, int], bool]
     reason: str | Callable[[Tokens, int], str]
     hint: str | Callable[[Tokens, int], str]
-
-    def why_not(self, tokens: Tokens, index: int) -> str:
-        """Why it is refused."""
-        return self.reason if isinstance(self.reason, str) else self.reason(tokens, index)
-
-    def way_out(self, tokens: Tokens, index: int) -> str:
-        """What to write instead, with the names of the text where that helps."""
-        return self.hint if isinstance(self.hint, str) else self.hint(tokens, index)
 
 
 def _infix(tokens: Tokens, index: int) -> bool:
@@ -436,9 +390,7 @@ FOREIGN: dict[str, Foreign] = {
     "LATERAL": Foreign(
         lambda tokens, index: tokens.word(index + 1) in ("(", "TABLE"),
         f"LATERAL (…) {_NOT}",
-        lambda tokens, index: (
-            lateral_table(tokens, index) if tokens.words(index + 1, 2) == ("TABLE", "(") else _JOINED
-        ),
+        lateral_table,
     ),
     "APPLY": Foreign(
         _after("CROSS", "OUTER"),
@@ -457,9 +409,9 @@ FOREIGN: dict[str, Foreign] = {
         lambda tokens, index: index == 0,
         "there is no SELECT before FROM",
         lambda tokens, index: (
-            f"write SELECT {tokens.text[tokens[3].start : tokens[len(tokens) - 1].end]} FROM {tokens[1].text}"
+            f"write SELECT {tokens.between(3, -1)} FROM {tokens[1].text}"
             if tokens.word(2) == "SELECT" and len(tokens) > 3
-            else f"write SELECT * {tokens.text[tokens[0].start : tokens[len(tokens) - 1].end]}"
+            else f"write SELECT * {tokens.between(0, -1)}"
         ),
     ),
     "PIVOT": Foreign(_then("("), f"PIVOT {_NOT}", _pivoted),
@@ -494,7 +446,11 @@ FOREIGN: dict[str, Foreign] = {
         _looked_back,
     ),
     "ASOF": Foreign(_then("JOIN"), f"ASOF JOIN {_NOT}", asof),
-    "SIMILAR": Foreign(_then("TO"), f"SIMILAR TO {_NOT}", _by_pattern),
+    "SIMILAR": Foreign(
+        _then("TO"),
+        f"SIMILAR TO {_NOT}",
+        lambda tokens, index: f"write {_before(tokens, index, 'x')} RLIKE '^…$', with a regular expression",
+    ),
     "RECURSIVE": Foreign(
         _after("WITH"), "recursive queries are not part of the language", "leave out RECURSIVE"
     ),
@@ -518,4 +474,7 @@ def refuse_foreign(tokens: Tokens, ignored: Collection[int] = ()) -> None:
             continue
         found = FOREIGN.get(token.word) if tokens.word(index - 1) != "." else None
         if found and found.recognised(tokens, index):
-            refuse(token, found.why_not(tokens, index), "not-supported", found.way_out(tokens, index))
+            reason, hint = (
+                what if isinstance(what, str) else what(tokens, index) for what in (found.reason, found.hint)
+            )
+            refuse(token, reason, "not-supported", hint)

@@ -93,14 +93,12 @@ def lift_table_functions(lifted: Lifted) -> None:
 
 def _in_from(tokens: Tokens, index: int) -> bool:
     """Whether the word at an index stands in FROM, perhaps inside TABLE ( … )."""
-    at = index - 1
-    if tokens.word(at) == "WINDOW":  # of ksqlDB
+    if tokens.word(index - 1) == "WINDOW":  # of ksqlDB
         return False
-    if tokens.words(at - 1, 2) == ("TABLE", "("):
-        at -= 2
-    while at >= 0 and tokens.word(at) not in _CLAUSES and tokens.word(at) != "(":
-        at = tokens.partner[at] - 1 if tokens.word(at) == ")" else at - 1
-    return tokens.word(at) in ("FROM", "JOIN")
+    if tokens.words(index - 2, 2) == ("TABLE", "("):
+        index -= 2
+    before = (tokens.word(at) for at in tokens.outwards(index))
+    return next((word for word in before if word in _CLAUSES | {"("}), "") in ("FROM", "JOIN")
 
 
 def _lift(lifted: Lifted, index: int) -> None:
@@ -208,12 +206,11 @@ def _refusal(
 
 def _split(inside: Tokens) -> Iterator[Tokens]:
     """The arguments between the commas."""
-    begin = index = 0
-    while index < len(inside):
+    begin = 0
+    for index in inside.outside():
         if inside.word(index) == ",":
             yield inside.cut(begin, index)
             begin = index + 1
-        index = inside.partner[index] + 1 if inside.word(index) == "(" else index + 1
     if len(inside):
         yield inside.cut(begin, len(inside))
 
