@@ -77,7 +77,7 @@ def _judged(kept: pl.DataFrame, true: Ints, rows: int) -> Trial:
     """The lists of a window added up, and compared with the true counts."""
     layout = TableLayout((lists.VALUE, lists.SUB_WINDOW))
     whole = layout.merge(kept.with_columns(pl.lit(0).alias(_WINDOW)), [_WINDOW, *layout.keys])
-    threshold = int(lists.thresholds(whole, [_WINDOW])["δ"].sum())
+    threshold = int(whole.filter(pl.col(lists.VALUE).is_null())[lists.COUNT].sum())
     reported = lists.exceeding(whole, [_WINDOW])
     over = np.flatnonzero(true > threshold)
     counters = whole.filter(pl.col(lists.VALUE).is_not_null())

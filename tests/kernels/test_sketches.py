@@ -122,7 +122,7 @@ def of_column(name: str, params: tuple[Any, ...], column: pl.Series, kind: t.Dat
     window = [pl.Series(name, [0]).new_from_index(0, len(column)) for name in ("w", "g")]
     counts = everyone.cast(pl.Int64).alias("rows.0")
     rows = cells.table([*window, counts], LiftedRows((column,), everyone, pl.DataFrame()))
-    layout = TableLayout(("v0",), cells.partials, cells.pruned)
+    layout = TableLayout(("v0",), cells.partials)
     return of_counts(aggregate, layout.merge(rows, ["w", "g", "v0"]))["value"][0]
 
 

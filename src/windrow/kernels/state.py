@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 #     pane | k0 … (what it is grouped by) | rows.0 | p0.0 p0.1 … (the partials)
 #
 # The first partial, `rows`, counts all rows: a group exists as long as it is not zero. A table of cells
-# (`windrow.kernels.aggregates.value_tables`) has the cell among its keys, `v0 …`, and may prune what is
-# merged, or keep less of a pane that is over.
+# (`windrow.kernels.aggregates.value_tables`) has the cell among its keys, `v0 …`, and may keep less of a pane
+# that is over.
 
 
 PANE = "pane"
@@ -52,8 +52,6 @@ class TableLayout:
 
     keys: tuple[str, ...]
     partials: tuple[Partial, ...] = (ROWS,)
-    #: which rows of a merged table matter, and by which columns that is decided
-    prune: Callable[[pl.DataFrame, Sequence[str]], pl.DataFrame] | None = None
     #: what is left of a pane's rows when no more can come, by pane and group
     close: Callable[[pl.DataFrame, Sequence[str]], pl.DataFrame] | None = None
 
@@ -92,10 +90,7 @@ class TableLayout:
         result = states.group_by(by).agg(merged)
         pairs = zip(self.combiners, names, strict=True)
         lanes = [combiner.collected([result[name] for name in group]) for combiner, group in pairs]
-        table = pl.DataFrame([*result.select(by).get_columns(), *encoded.decode(lanes)])
-        if self.prune is None:
-            return table
-        return self.prune(table, [name for name in by if not name.startswith("v")]).select(table.columns)
+        return pl.DataFrame([*result.select(by).get_columns(), *encoded.decode(lanes)])
 
     def closed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """What is kept of panes that are over."""

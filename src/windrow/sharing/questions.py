@@ -29,7 +29,6 @@ from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
-from windrow.kernels.state import TableLayout
 from windrow.sharing.predicates import Predicate, predicate_of
 from windrow.sharing.synopses import SharedGrid, SynopsisKind
 
@@ -66,13 +65,8 @@ class Datum:
     @cached_property
     def is_subtractable(self) -> bool:
         """Is f(X − Y) = f(X) − f(Y), exactly? Not if merging leaves anything out."""
-        if isinstance(self.shape, partials.Partial):
-            layout = TableLayout((), (self.shape,))
-        else:
-            in_order = isinstance(self.shape, value_tables.OrderedRows)
-            width = len(self.args) + (1 + len(self.order) if in_order else 0)
-            layout = value_tables.layout_of(self.shape, (), width)
-        return layout.prune is None and all(each.invertible for each in layout.combiners)
+        kept = self.shape.partials if isinstance(self.shape, value_tables.Cells) else (self.shape,)
+        return all(combiner.invertible for partial in kept for combiner in partial.combiners)
 
     @cached_property
     def text(self) -> str:

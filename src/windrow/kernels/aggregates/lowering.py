@@ -3,10 +3,7 @@
 Sums that do not fit their type fail here and nowhere before: only a sum that is asked for can overflow.
 Quotients of exact numbers are rounded once; where 53 bits hold them numpy divides, else Python does.
 
-Holistic aggregates and sketches from tables of cells: one row per window, group and cell.
-
-How often a value occurs in a window is a COUNT like any other, with the value as one more key; it slides
-with the rest, by its exact inverse. What is left here is to make one value of each window's counts.
+Holistic aggregates and sketches are made of each window's cells, whose counts have slid as any COUNT does.
 """
 
 from __future__ import annotations
@@ -25,13 +22,20 @@ from windrow.algebra.aggregates.numbers import checked, half_up
 from windrow.algebra.aggregates.user import MergedAggregate
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import DataError, QueryError
-from windrow.kernels.aggregates import value_tables as lists
 from windrow.kernels.aggregates.measures import partial_of
 from windrow.kernels.aggregates.partials import ExactTotal, LiftedRows, Partial, finals
-from windrow.kernels.aggregates.value_tables import cells_of, estimates, from_order, representatives
+from windrow.kernels.aggregates.value_tables import (
+    cells_of,
+    closed,
+    doubles,
+    estimates,
+    exceeding,
+    from_order,
+    only_type,
+    representatives,
+)
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import column_of, polars_type, values_of
-from windrow.kernels.columnar.functions.casts import decimal_as_double
 from windrow.kernels.state import TableLayout
 from windrow.windows.domain import Doubles, Flags, Ints, Numbers
 
@@ -44,8 +48,11 @@ def lower(aggregate: agg.AggregateFunction, partial: Partial, frame: pl.DataFram
     raise AssertionError(f"{aggregate!r} has no partial")
 
 
-@lower.register
-def _(aggregate: agg.ApproxCount, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+@lower.register(agg.ApproxCount)
+@lower.register(agg.First)
+@lower.register(agg.Min)
+@lower.register(agg.MinBy)
+def _(aggregate: agg.AggregateFunction, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     return _column(partial, frame, 1)
 
 
@@ -60,19 +67,9 @@ def _(aggregate: agg.Count, partial: Partial, frame: pl.DataFrame) -> pl.Series:
 
 
 @lower.register
-def _(aggregate: agg.Min, partial: Partial, frame: pl.DataFrame) -> pl.Series:
-    return _column(partial, frame, 1)
-
-
-@lower.register
 def _(aggregate: MergedAggregate, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     values = finals(aggregate.definition, _column(partial, frame, 1).to_list())
     return column_of("", _result(aggregate), values)
-
-
-@lower.register
-def _(aggregate: agg.First, partial: Partial, frame: pl.DataFrame) -> pl.Series:
-    return _column(partial, frame, 1)
 
 
 @lower.register
@@ -117,11 +114,6 @@ def _(aggregate: agg.BitOr, partial: Partial, frame: pl.DataFrame) -> pl.Series:
 
 
 @lower.register
-def _(aggregate: agg.MinBy, partial: Partial, frame: pl.DataFrame) -> pl.Series:
-    return _column(partial, frame, 1)
-
-
-@lower.register
 def _(aggregate: agg.CovarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     """By the algebra's own formula, a state at a time: there is one for each answer."""
     states = zip(*(_column(partial, frame, place).to_list() for place in range(6)), strict=True)
@@ -130,7 +122,8 @@ def _(aggregate: agg.CovarPop, partial: Partial, frame: pl.DataFrame) -> pl.Seri
 
 def _exact_variance(partial: ExactTotal, frame: pl.DataFrame, count: Ints, size: Ints) -> Doubles:
     """(n·Σx² − (Σx)²) / (n·freedom), rounded once."""
-    total, squares = _total(partial, frame), _squares(partial, frame)
+    total = _total(partial, frame)
+    squares = _integers(partial, frame, 1 + partial.limbs, 2 * partial.limbs)
     bound = np.maximum(count * squares.astype(float), total.astype(float) ** 2)
     unit = 10 ** (2 * partial.kind.scale)
     if total.dtype != object and squares.dtype != object and (bound * unit < _EXACT_DOUBLE).all():
@@ -148,12 +141,11 @@ def _count(partial: Partial, frame: pl.DataFrame) -> Ints:
 
 
 def _total(partial: ExactTotal, frame: pl.DataFrame) -> Numbers:
-    return decimals.joined([_column(partial, frame, 1 + i).to_numpy() for i in range(partial.limbs)])
+    return _integers(partial, frame, 1, partial.limbs)
 
 
-def _squares(partial: ExactTotal, frame: pl.DataFrame) -> Numbers:
-    first = 1 + partial.limbs
-    return decimals.joined([_column(partial, frame, first + i).to_numpy() for i in range(2 * partial.limbs)])
+def _integers(partial: ExactTotal, frame: pl.DataFrame, first: int, limbs: int) -> Numbers:
+    return decimals.joined([_column(partial, frame, first + i).to_numpy() for i in range(limbs)])
 
 
 def _quotient(total: Numbers, size: Ints) -> Doubles:
@@ -244,8 +236,7 @@ def _(aggregate: agg.Histogram, counts: pl.DataFrame) -> pl.DataFrame:
 @of_counts.register
 def _(aggregate: agg.Frequent, counts: pl.DataFrame) -> pl.DataFrame:
     """Sub-windows that are still open are over for whoever asks."""
-    found = lists.exceeding(lists.closed(counts, WINDOW, aggregate.k), WINDOW)
-    return _arrays(_ranked(found))
+    return _arrays(_ranked(exceeding(closed(counts, WINDOW, aggregate.k), WINDOW)))
 
 
 @of_counts.register
@@ -261,7 +252,7 @@ def _(aggregate: agg.HeavyHitters, counts: pl.DataFrame) -> pl.DataFrame:
 
 @of_counts.register
 def _(aggregate: agg.ApproxTopK, counts: pl.DataFrame) -> pl.DataFrame:
-    kept = lists.closed(counts, WINDOW, aggregate.capacity)
+    kept = closed(counts, WINDOW, aggregate.capacity)
     return _arrays(_ranked(kept.filter(pl.col("v0").is_not_null())), aggregate.k)
 
 
@@ -304,10 +295,8 @@ def _(aggregate: InOrder, counts: pl.DataFrame) -> pl.DataFrame:
     assert aggregate.result is not None
     width, names = len(aggregate.types), [name for name in counts.columns if name.startswith("v")]
     ordered = counts.sort([*WINDOW, *names[width:], *names[:width]])
-    columns = [
-        values_of(from_order(ordered[name], kind), kind)
-        for name, kind in zip(names, aggregate.types, strict=False)
-    ]
+    args = zip(names, aggregate.types, strict=False)
+    columns = [values_of(from_order(ordered[name], kind), kind) for name, kind in args]
     rows, copies = list(zip(*columns, strict=True)), ordered[_COUNT].to_list()
     groups = ordered.group_by(WINDOW, maintain_order=True).len()
     ends = np.cumsum(groups["len"].to_numpy()).tolist()
@@ -317,8 +306,7 @@ def _(aggregate: InOrder, counts: pl.DataFrame) -> pl.DataFrame:
         )
         for begin, end in zip([0, *ends], ends, strict=False)
     ]
-    value = column_of("value", aggregate.result, found)
-    return groups.select(WINDOW).with_columns(value)
+    return groups.select(WINDOW).with_columns(column_of("value", aggregate.result, found))
 
 
 @of_counts.register
@@ -327,8 +315,7 @@ def _(aggregate: agg.Median, counts: pl.DataFrame) -> pl.DataFrame:
     ordered, groups, size, before = _sorted(counts)
     position = aggregate.fraction * (size - 1)
     below, above = np.floor(position), np.ceil(position)
-    assert aggregate.types is not None
-    values, ranks = _doubles(ordered["v0"], aggregate.types[0]), np.cumsum(ordered[_COUNT].to_numpy())
+    values, ranks = doubles(ordered["v0"], only_type(aggregate)), np.cumsum(ordered[_COUNT].to_numpy())
     places = [np.searchsorted(ranks, before + rank.astype(np.int64), side="right") for rank in (below, above)]
     low, high = values[places[0]], values[places[1]]
     with np.errstate(invalid="ignore"):
@@ -347,9 +334,7 @@ def _(aggregate: agg.PercentileDisc, counts: pl.DataFrame) -> pl.DataFrame:
     return groups.select(WINDOW).with_columns(ordered["v0"].gather(places).alias("value"))
 
 
-def _sorted(
-    counts: pl.DataFrame,
-) -> tuple[pl.DataFrame, pl.DataFrame, Ints, Ints]:
+def _sorted(counts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Ints, Ints]:
     """Cells in order; the windows, how many values each has, and how many come before it."""
     ordered = counts.sort([*WINDOW, "v0"])
     groups = ordered.group_by(WINDOW, maintain_order=True).agg(pl.col(_COUNT).sum())
@@ -367,9 +352,3 @@ def _arrays(ranked: pl.DataFrame, most: int | None = None) -> pl.DataFrame:
     pair = pl.struct(pl.col("v0").alias("value"), pl.col(_COUNT).alias("count"))
     pairs = pair if most is None else pair.head(most)
     return ranked.group_by(WINDOW, maintain_order=True).agg(pairs.alias("value"))
-
-
-def _doubles(column: pl.Series, kind: DataType) -> Doubles:
-    if kind.kind is Kind.DECIMAL:
-        return decimal_as_double(column, kind)
-    return column.cast(pl.Float64).to_numpy()

@@ -3,18 +3,11 @@
 Equal states are kept once: SUM(v), AVG(v) and their FILTERs share a partial if argument and condition are the
 same; MEDIAN(v), MODE(v) and COUNT(DISTINCT v) share one table of values and counts, quantiles of one error
 one table of buckets.
-
-Which partial an aggregate has.
-
-It follows from the class that declares its state in `windrow.algebra.aggregates`, so AVG has SUM's, ANY_VALUE
-has MIN's, and a new aggregate with a known state needs nothing here; whether a total may be subtracted again
-follows from the types its inverse is declared for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import singledispatch
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,10 +21,9 @@ from windrow.algebra.operators import Aggregate, AggregateCall
 from windrow.algebra.types import DataType
 from windrow.errors import QueryError
 from windrow.kernels.aggregates import partials
-from windrow.kernels.aggregates.partials import UserState
-from windrow.kernels.aggregates.value_tables import Cells, Listed, OrderedRows, cells_of, only_type
+from windrow.kernels.aggregates.value_tables import Cells, Listed, OrderedRows, cells_of, layout_of, only_type
 from windrow.kernels.columnar.columns import without_negative_zero
-from windrow.kernels.columnar.combiners import TOTAL, Combiner
+from windrow.kernels.columnar.combiners import TOTAL
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
 from windrow.kernels.columnar.functions.base import Compiled
 from windrow.kernels.state import PANE, ROWS, TableLayout
@@ -80,10 +72,8 @@ class WavePartial(partials.Partial):
     most: int
     counts: bool
 
-    @property
-    def combiners(self) -> tuple[Combiner, ...]:
-        """Of the two columns of single rows; rows are kept, not combined."""
-        return TOTAL, TOTAL
+    #: of the two columns of single rows; rows are kept, not combined
+    combiners = (TOTAL, TOTAL)
 
     def lift(self, rows: partials.LiftedRows) -> list[pl.Series]:
         counted = rows.counted
@@ -99,75 +89,40 @@ class WavePartial(partials.Partial):
 # ------------------------------------------------------------ measures
 
 
-@singledispatch
 def partial_of(aggregate: agg.AggregateFunction, label: str) -> partials.Partial:
-    """The partial of an aggregate that is bound to its types.
+    """The partial of an aggregate that is bound to its types: by the class that declares its state, so AVG
+    has SUM's, and ANY_VALUE has MIN's.
 
     >>> from windrow.algebra.aggregates import make
     >>> from windrow.algebra.types import BIGINT, DOUBLE
     >>> [type(partial_of(make("avg", types=(t,)), "p")).__name__ for t in (BIGINT, DOUBLE)]
     ['ExactTotal', 'FloatTotal']
     """
+    match aggregate:
+        case Waved():
+            return WavePartial(label, aggregate.marks, isinstance(aggregate, agg.ApproxCount))
+        case agg.Count():
+            return partials.CountPartial(label)
+        case agg.Sum() | agg.VarPop() if aggregate.invertible:
+            squared = isinstance(aggregate, agg.VarPop)
+            return partials.ExactTotal(label, only_type(aggregate), squared)
+        case agg.Sum():
+            return partials.FloatTotal(label)
+        case agg.VarPop():
+            return partials.FloatMoments(label)
+        case agg.CovarPop():
+            return partials.Paired(label)
+        case agg.Min():
+            return partials.Extreme(label, isinstance(aggregate, agg.Max))
+        case agg.MinBy():
+            return partials.Chosen(label, isinstance(aggregate, agg.MaxBy))
+        case agg.First():
+            return partials.Edge(label, isinstance(aggregate, agg.Last))
+        case agg.BitOr():
+            return partials.Bits(label, aggregate.name)
+        case MergedAggregate():
+            return partials.UserState(label, aggregate.definition, aggregate.types or ())
     raise QueryError(f"{aggregate!r} has no form on columns", code="unsupported")
-
-
-@partial_of.register
-def _(aggregate: Waved, label: str) -> partials.Partial:
-    return WavePartial(label, aggregate.marks, isinstance(aggregate, agg.ApproxCount))
-
-
-@partial_of.register
-def _(aggregate: agg.Count, label: str) -> partials.Partial:
-    return partials.CountPartial(label)
-
-
-@partial_of.register
-def _(aggregate: agg.Sum, label: str) -> partials.Partial:
-    return (
-        partials.ExactTotal(label, only_type(aggregate))
-        if aggregate.invertible
-        else partials.FloatTotal(label)
-    )
-
-
-@partial_of.register
-def _(aggregate: agg.VarPop, label: str) -> partials.Partial:
-    exact = aggregate.invertible
-    return (
-        partials.ExactTotal(label, only_type(aggregate), squared=True)
-        if exact
-        else partials.FloatMoments(label)
-    )
-
-
-@partial_of.register
-def _(aggregate: agg.Min, label: str) -> partials.Partial:
-    return partials.Extreme(label, isinstance(aggregate, agg.Max))
-
-
-@partial_of.register
-def _(aggregate: MergedAggregate, label: str) -> partials.Partial:
-    return UserState(label, aggregate.definition, aggregate.types or ())
-
-
-@partial_of.register
-def _(aggregate: agg.First, label: str) -> partials.Partial:
-    return partials.Edge(label, isinstance(aggregate, agg.Last))
-
-
-@partial_of.register
-def _(aggregate: agg.BitOr, label: str) -> partials.Partial:
-    return partials.Bits(label, aggregate.name)
-
-
-@partial_of.register
-def _(aggregate: agg.MinBy, label: str) -> partials.Partial:
-    return partials.Chosen(label, isinstance(aggregate, agg.MaxBy))
-
-
-@partial_of.register
-def _(aggregate: agg.CovarPop, label: str) -> partials.Partial:
-    return partials.Paired(label)
 
 
 GROUPS = "groups"
@@ -205,25 +160,21 @@ class Measure:
     kind: DataType
 
 
-@dataclass
 class Measures:
     """All aggregates of a γ, and the tables of states they need."""
 
-    plan: Aggregate
-    measures: list[Measure] = field(default_factory=list)
-    layouts: dict[str, TableLayout] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, plan: Aggregate) -> None:
+        self.plan = plan
         self.keys = tuple(f"k{place}" for place in range(len(self.plan.keys)))
         self._partials: dict[Any, partials.Partial] = {}
         self._sources: dict[str, Argument] = {}
         self._cells: dict[tuple[Argument, Cells], str] = {}
-        for name, call in self.plan.aggregates:
-            self.measures.append(self._measure(name, call))
+        self.measures = [self._measure(name, call) for name, call in self.plan.aggregates]
         groups = TableLayout(self.keys, (ROWS, *self._partials.values()))
-        self.layouts = {GROUPS: groups} | {
-            name: self._layout(source, cells) for (source, cells), name in self._cells.items()
-        }
+        self.layouts = {GROUPS: groups}
+        for (source, cells), name in self._cells.items():
+            order = 1 + len(self.plan.input.schema) if isinstance(cells, OrderedRows) else 0
+            self.layouts[name] = layout_of(cells, self.keys, len(source.args) + order)
 
     def _measure(self, name: str, call: AggregateCall) -> Measure:
         types = tuple(arg.type for arg in call.args)
@@ -238,15 +189,6 @@ class Measures:
         partial = self._partials.setdefault((shape, source), partial_of(aggregate, label))
         self._sources.setdefault(partial.label, source)
         return Measure(name, aggregate, GROUPS, partial, call.data_type)
-
-    def _layout(self, source: Argument, cells: Cells) -> TableLayout:
-        width = len(source.args)
-        if isinstance(cells, OrderedRows):
-            width += 1 + len(self.plan.input.schema)
-        close = cells.closed if isinstance(cells, Listed) else None
-        width += close is not None
-        keys = self.keys + tuple(f"v{place}" for place in range(width))
-        return TableLayout(keys, cells.partials, cells.pruned, close)
 
     def _sub_windows(self, frame: pl.DataFrame) -> pl.Series | None:
         """The sub-windows of rows, where they matter: by their places, else by their instants."""

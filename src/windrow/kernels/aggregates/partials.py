@@ -3,32 +3,22 @@
 `lift` makes the columns of single rows, combiners combine lanes, `windrow.kernels.aggregates.lowering` makes
 values of the result: the algebra of `windrow.algebra.aggregates` on whole columns.
 
-| state            | columns                          | inverse                         |
-|------------------|----------------------------------|---------------------------------|
-| Counted          | n                                | exact                           |
-| ExactTotal       | n, limbs of Σx (and of Σx²)      | exact (integers, decimals)      |
-| FloatTotal       | n, Σx                            | never: combined only            |
-| FloatMoments     | n, mean, Σ(x−mean)²              | never: combined only            |
-| Extreme          | n, the value                     | none exists                     |
-| Edge             | n, the value, its place in order | none exists                     |
+| state        | columns                                            | inverse                         |
+|--------------|----------------------------------------------------|---------------------------------|
+| CountPartial | n                                                  | exact                           |
+| ExactTotal   | n, limbs of Σx (and of Σx²)                        | exact (integers, decimals)      |
+| FloatTotal   | n, Σx                                              | never: combined only            |
+| FloatMoments | n, mean, Σ(x−mean)²                                | never: combined only            |
+| Paired       | n, means of x and y, Σ(x−x̄)², Σ(y−ȳ)², Σ(x−x̄)(y−ȳ)  | never: combined only            |
+| Extreme      | n, the value                                       | none exists                     |
+| Edge         | n, the value, its place: its instant, all columns  | none exists                     |
+| Chosen       | n, the value, its place: by the other value        | none exists                     |
+| Bits         | n, the bits                                        | none is used                    |
+| UserState    | n, the state as bytes                              | none is known                   |
 
-Multisets and sketches have no partial of their own, but a table of
+Extreme, Edge and Chosen are one of the rows seen. Their lane is a code in the order of these, so that all of
+them are minima and maxima of integers. Multisets and sketches have no partial of their own, but a table of
 cells (`windrow.kernels.aggregates.value_tables`).
-
-Selections: partials that are one of the rows seen, the least or the greatest in some order.
-
-MIN, MAX and ANY_VALUE go by the value, FIRST and LAST by the row's place: its instant, then all its columns.
-The lane is a code in that order, so that all of them are minima and maxima of integers.
-
-Partials of whole numbers by their bits, and of pairs of values: MAX_BY and the covariances.
-
-| state  | columns                                             | inverse              |
-|--------|-----------------------------------------------------|----------------------|
-| Bits   | n, the bits                                         | none is used         |
-| Chosen | n, the value, its place: by the other value         | none exists          |
-| Paired | n, means of x and y, Σ(x−x̄)², Σ(y−ȳ)², Σ(x−x̄)(y−ȳ)   | never: combined only |
-
-The states of user-defined aggregates as columns: the number of rows, and the state as bytes.
 
 Calls of the user's code cannot be made on arrays; they are made one by one, and only where both states have
 rows. A single row is not a state yet: it is kept as it is until the rows of its pane and group are gathered,
@@ -49,11 +39,21 @@ from windrow.algebra.aggregates import Definition
 from windrow.algebra.aggregates.plain_values import decoded, encoded
 from windrow.algebra.types import DataType, Kind
 from windrow.kernels.columnar import columns as columnar
-from windrow.kernels.columnar import combiners, decimals
-from windrow.kernels.columnar.combiners import TOTAL, Combiner, Lanes
-from windrow.windows.domain import Doubles, Numbers
+from windrow.kernels.columnar import decimals
+from windrow.kernels.columnar.combiners import (
+    BITWISE,
+    FLOAT_TOTAL,
+    GREATEST,
+    LEAST,
+    MOMENTS,
+    PAIR_MOMENTS,
+    TOTAL,
+    Combiner,
+    Lanes,
+)
+from windrow.windows.domain import Doubles, Ints, Numbers
 
-Decoder = Callable[["Sequence[Lanes]"], list[pl.Series]]
+Decoder = Callable[[Sequence[Lanes]], list[pl.Series]]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,12 @@ class LiftedRows:
         for arg in self.args:
             result = result & arg.is_not_null()
         return result
+
+    def numbers(self) -> tuple[Ints, list[Doubles]]:
+        """For each row 1 if it is counted, and its arguments as doubles; 0 if it is not."""
+        counted = self.counted.to_numpy()
+        doubles = (arg.cast(pl.Float64).fill_null(0.0).to_numpy() for arg in self.args)
+        return counted.astype(np.int64), [np.where(counted, values, 0.0) for values in doubles]
 
 
 @dataclass(frozen=True)
@@ -111,9 +117,7 @@ class Partial(ABC):
 class CountPartial(Partial):
     """A number of rows."""
 
-    @property
-    def combiners(self) -> tuple[Combiner, ...]:
-        return (TOTAL,)
+    combiners = (TOTAL,)
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
         return [rows.counted.cast(pl.Int64).alias(self._name(0))]
@@ -136,40 +140,52 @@ class ExactTotal(Partial):
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
         counted = rows.counted
-        values = integers_of(rows.args[0].zip_with(counted, rows.args[0].clear(len(counted))), self.kind)
+        values = self._integers(rows.args[0].zip_with(counted, rows.args[0].clear(len(counted))).fill_null(0))
         lanes = [counted.cast(pl.Int64).to_numpy(), *decimals.split(values, self.limbs)]
         lanes += decimals.squares(values, self.limbs) if self.squared else []
         return self._columns([tuple(lanes)])
+
+    def _integers(self, column: pl.Series) -> Numbers:
+        if self.kind.kind is not Kind.DECIMAL:
+            return column.to_numpy()
+        return decimals.unscaled(column.cast(pl.Decimal(self.kind.precision, self.kind.scale)))
 
 
 @dataclass(frozen=True)
 class FloatTotal(Partial):
     """The total of doubles, added as IEEE says."""
 
-    @property
-    def combiners(self) -> tuple[Combiner, ...]:
-        return TOTAL, combiners.FLOAT_TOTAL
+    combiners = (TOTAL, FLOAT_TOTAL)
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
-        counted = rows.counted
-        values = np.where(counted.to_numpy(), _doubles(rows.args[0]), 0.0)
-        return self._columns([(counted.cast(pl.Int64).to_numpy(), values)])
+        count, values = rows.numbers()
+        return self._columns([(count, *values)])
 
 
 @dataclass(frozen=True)
 class FloatMoments(Partial):
     """The mean of doubles and their spread around it."""
 
-    @property
-    def combiners(self) -> tuple[Combiner, ...]:
-        return (combiners.MOMENTS,)
+    combiners = (MOMENTS,)
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
-        counted = rows.counted
-        values = np.where(counted.to_numpy(), _doubles(rows.args[0]), 0.0)
+        count, (values,) = rows.numbers()
         with np.errstate(invalid="ignore"):
             spread = values - values  # zero, or NaN if the value is not finite, and then for good
-        return self._columns([(counted.cast(pl.Int64).to_numpy(), values + spread, spread)])
+        return self._columns([(count, values + spread, spread)])
+
+
+@dataclass(frozen=True)
+class Paired(Partial):
+    """The means of two values and their spreads around them."""
+
+    combiners = (PAIR_MOMENTS,)
+
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
+        count, (x, y) = rows.numbers()
+        with np.errstate(invalid="ignore"):
+            spread = (x - x) + (y - y)
+        return self._columns([(count, x + spread, y + spread, spread, spread, spread)])
 
 
 @dataclass(frozen=True)
@@ -189,18 +205,6 @@ class PartialColumns(Partial):
         return [column.alias(self._name(place)) for place, column in enumerate(columns)]
 
 
-def integers_of(column: pl.Series, kind: DataType) -> Numbers:
-    """An exact column as integers; 0 for NULL."""
-    if kind.kind is Kind.DECIMAL:
-        whole = column.fill_null(0).cast(pl.Decimal(kind.precision, kind.scale))
-        return decimals.unscaled(whole)
-    return column.fill_null(0).to_numpy()
-
-
-def _doubles(column: pl.Series) -> Doubles:
-    return column.cast(pl.Float64).fill_null(0.0).to_numpy()
-
-
 @dataclass(frozen=True)
 class SelectedPartial(Partial):
     """One of the rows: its place in an order is the lane, its columns follow."""
@@ -209,7 +213,7 @@ class SelectedPartial(Partial):
 
     @property
     def combiners(self) -> tuple[Combiner, ...]:
-        return TOTAL, combiners.GREATEST if self.greatest else combiners.LEAST
+        return TOTAL, GREATEST if self.greatest else LEAST
 
     @abstractmethod
     def codes(self, frame: pl.DataFrame) -> columnar.Codes:
@@ -254,24 +258,6 @@ class Edge(SelectedPartial):
 
 
 @dataclass(frozen=True)
-class BitwiseLane(combiners.Pointwise):
-    """One lane of whole numbers, combined bit by bit."""
-
-    def merged(self, names: Sequence[str]) -> list[pl.Expr]:
-        column = pl.col(names[0])
-        if self.ufunc is np.bitwise_and:
-            return [column.bitwise_and()]
-        return [column.bitwise_or() if self.ufunc is np.bitwise_or else column.bitwise_xor()]
-
-
-BITWISE: dict[str, BitwiseLane] = {
-    "BIT_AND": BitwiseLane(np.bitwise_and, -1),
-    "BIT_OR": BitwiseLane(np.bitwise_or, 0),
-    "BIT_XOR": BitwiseLane(np.bitwise_xor, 0),
-}
-
-
-@dataclass(frozen=True)
 class Bits(Partial):
     """Whole numbers combined bit by bit; `operation` is the name of the aggregate."""
 
@@ -306,80 +292,16 @@ class Chosen(SelectedPartial):
         return columnar.by_order(frame.select(columns), columns[1:])
 
 
-@dataclass(frozen=True)
-class PairMoments(combiners.Moments):
-    """Moments of pairs, combined as Chan, Golub and LeVeque do; NaN in the spreads stands for good."""
-
-    def identity(self, shape: tuple[int, ...]) -> Lanes:
-        return (np.zeros(shape, dtype=np.int64), *(np.zeros(shape) for _ in range(5)))
-
-    def combine(self, a: Lanes, b: Lanes) -> Lanes:
-        m, n = a[0], b[0]
-        with np.errstate(invalid="ignore", over="ignore"):
-            share = n / np.maximum(m + n, 1)
-            dx, dy, weight = b[1] - a[1], b[2] - a[2], share * m
-            both = (
-                a[1] + dx * share,
-                a[2] + dy * share,
-                a[3] + b[3] + dx * dx * weight,
-                a[4] + b[4] + dy * dy * weight,
-                a[5] + b[5] + dx * dy * weight,
-            )
-        rest = (
-            np.where(n == 0, one, np.where(m == 0, two, mixed))
-            for one, two, mixed in zip(a[1:], b[1:], both, strict=True)
-        )
-        return m + n, *rest
-
-    def merged(self, names: Sequence[str]) -> list[pl.Expr]:
-        """Two passes: the means of all, then the distances from them."""
-        n, x, y, *spreads = map(pl.col, names)
-        count = n.sum()
-        middles = [_middle(n, each, count) for each in (x, y)]
-        apart = [pl.when(n > 0).then(each - middle) for each, middle in zip((x, y), middles, strict=True)]
-        products = [apart[0] * apart[0], apart[1] * apart[1], apart[0] * apart[1]]
-        sums = [spread.sum() + (n * product).sum() for spread, product in zip(spreads, products, strict=True)]
-        return [each.alias(name) for each, name in zip([count, *middles, *sums], names, strict=True)]
-
-
-def _middle(n: pl.Expr, mean: pl.Expr, count: pl.Expr) -> pl.Expr:
-    """The mean of means; of equal ones exactly that, so that what does not vary has no spread."""
-    known = pl.when(n > 0).then(mean)
-    average = pl.when(n > 0).then(n * mean).sum() / count
-    return pl.when(count == 0).then(0.0).when(known.min() == known.max()).then(known.min()).otherwise(average)
-
-
-PAIR_MOMENTS = PairMoments()
-
-
-@dataclass(frozen=True)
-class Paired(Partial):
-    """The means of two values and their spreads around them."""
-
-    @property
-    def combiners(self) -> tuple[Combiner, ...]:
-        return (PAIR_MOMENTS,)
-
-    def lift(self, rows: LiftedRows) -> list[pl.Series]:
-        counted = rows.counted.to_numpy()
-        x, y = (np.where(counted, arg.cast(pl.Float64).fill_null(0.0).to_numpy(), 0.0) for arg in rows.args)
-        with np.errstate(invalid="ignore"):
-            spread = (x - x) + (y - y)
-        return self._columns([(counted.astype(np.int64), x + spread, y + spread, spread, spread, spread)])
-
-
 #: what the bytes of a row that is not stepped yet begin with; no plain value begins so
 _ROW = b"r"
 _NOTHING = b""
 
 
 @dataclass(frozen=True)
-class Merging:
+class Merging(Combiner):
     """States as bytes, merged by the user's code; empty bytes are the state of no rows."""
 
     definition: Definition
-    invertible: bool = False
-    chooses: bool = False
 
     def identity(self, shape: tuple[int, ...]) -> Lanes:
         return (np.full(shape, _NOTHING, dtype=object),)
@@ -392,15 +314,15 @@ class Merging:
             found[place] = self.definition.merged(left[place], right[place])
         return (found,)
 
-    def scan(self, lanes: Lanes, axis: int) -> Lanes:
-        return combiners.scanned(self, lanes, axis)
-
     def merged(self, names: Sequence[str]) -> list[pl.Expr]:
         return [pl.col(names[0])]
 
     def collected(self, columns: Sequence[pl.Series]) -> Lanes:
         """The lists of each group, which `merged` has gathered, made one state each."""
-        return (_objects([self._reduced(states) for states in columns[0].to_list()]),)
+        states = columns[0].to_list()
+        found = np.empty(len(states), dtype=object)
+        found[:] = [self._reduced(each) for each in states]
+        return (found,)
 
     def _reduced(self, states: list[bytes]) -> bytes:
         own = self.definition
@@ -434,10 +356,8 @@ class UserState(Partial):
 
     def _columns(self, lanes: Sequence[Lanes]) -> list[pl.Series]:
         (count,), (states,) = lanes
-        return [
-            pl.Series(self._name(0), count),
-            pl.Series(self._name(1), states.tolist(), dtype=pl.Binary),
-        ]
+        stored = pl.Series(self._name(1), states.tolist(), dtype=pl.Binary)
+        return [pl.Series(self._name(0), count), stored]
 
 
 def finals(definition: Definition, states: Sequence[bytes]) -> list[Any]:
@@ -445,9 +365,3 @@ def finals(definition: Definition, states: Sequence[bytes]) -> list[Any]:
     return [
         definition.result(definition.loaded(state) if state else definition.started()) for state in states
     ]
-
-
-def _objects(values: list[bytes]) -> Numbers:
-    result = np.empty(len(values), dtype=object)
-    result[:] = values
-    return result

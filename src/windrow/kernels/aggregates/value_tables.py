@@ -48,7 +48,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 
 import numpy as np
 import polars as pl
@@ -61,7 +60,7 @@ from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.types import DataType, Kind
 from windrow.kernels.aggregates.partials import LiftedRows, Partial
 from windrow.kernels.columnar.columns import from_bits, polars_type, row_order, without_negative_zero
-from windrow.kernels.columnar.combiners import GREATEST, Combiner, Lanes
+from windrow.kernels.columnar.combiners import GREATEST, Lanes
 from windrow.kernels.columnar.functions.casts import decimal_as_double
 from windrow.kernels.columnar.hashing import Words, hashed, mixed
 from windrow.kernels.state import ROWS, TableLayout
@@ -111,15 +110,11 @@ def closed(frame: pl.DataFrame, by: Sequence[str], k: int) -> pl.DataFrame:
     return pl.concat([kept, found]).group_by(keys).agg(pl.col(COUNT).sum()).select(frame.columns)
 
 
-def thresholds(kept: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """δ of each combination of `by` that has one, under its name."""
-    return kept.filter(pl.col(VALUE).is_null()).select(*by, pl.col(COUNT).alias("δ"))
-
-
 def exceeding(kept: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """The values whose lists say more than the threshold, with what they say."""
     values = kept.filter(pl.col(VALUE).is_not_null())
-    limited = values.join(thresholds(kept, by), on=list(by), how="left", nulls_equal=True)
+    thresholds = kept.filter(pl.col(VALUE).is_null()).select(*by, pl.col(COUNT).alias("δ"))
+    limited = values.join(thresholds, on=list(by), how="left", nulls_equal=True)
     return limited.filter(pl.col(COUNT) > pl.col("δ").fill_null(0)).drop("δ")
 
 
@@ -204,9 +199,8 @@ class Cells(ABC):
 
     @property
     def subtracts(self) -> bool:
-        """Whether a pane can be taken out of a sum of panes: all is added up, and nothing is left out."""
-        added_up = all(c.invertible for partial in self.partials for c in partial.combiners)
-        return added_up and type(self).pruned is Cells.pruned
+        """Whether a pane can be taken out of a sum of panes: all is added up."""
+        return all(combiner.invertible for partial in self.partials for combiner in partial.combiners)
 
     def counted(self, rows: LiftedRows) -> pl.Series:
         """Which rows count."""
@@ -221,10 +215,6 @@ class Cells(ABC):
     def table(self, known: Sequence[pl.Series], rows: LiftedRows) -> pl.DataFrame:
         """The cells of the rows that count, behind what else is known of these rows."""
         return pl.DataFrame([*known, *self.lift(rows)]).filter(self.counted(rows))
-
-    def pruned(self, frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-        """The cells that matter, of each combination of `by`."""
-        return frame
 
 
 @dataclass(frozen=True)
@@ -243,7 +233,7 @@ class Buckets(Cells):
     kind: DataType
 
     def keys(self, rows: LiftedRows) -> list[pl.Series]:
-        return [pl.Series(buckets(_doubles(rows.args[0], self.kind), self.steps))]
+        return [pl.Series(buckets(doubles(rows.args[0], self.kind), self.steps))]
 
 
 @dataclass(frozen=True)
@@ -253,9 +243,7 @@ class RankPartial(Partial):
     precision: int
     kind: DataType
 
-    @property
-    def combiners(self) -> tuple[Combiner, ...]:
-        return (GREATEST,)
+    combiners = (GREATEST,)
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
         words = hashed(rows.args[0], self.kind)
@@ -329,44 +317,25 @@ def layout_of(cells: Cells, keys: Sequence[str], width: int) -> TableLayout:
     """The columns of a table of cells of so many arguments, behind these keys."""
     listed = cells.closed if isinstance(cells, Listed) else None
     values = tuple(f"v{place}" for place in range(width + (listed is not None)))
-    prune = cells.pruned if type(cells).pruned is not Cells.pruned else None
-    return TableLayout((*keys, *values), cells.partials, prune, listed)
+    return TableLayout((*keys, *values), cells.partials, listed)
 
 
-@singledispatch
 def cells_of(aggregate: agg.AggregateFunction) -> Cells | None:
     """The cells of an aggregate that is bound to its types; None if it has one state per group."""
+    match aggregate:
+        case agg.ApproxQuantile():
+            return Buckets(aggregate.steps, only_type(aggregate))
+        case agg.ApproxCountDistinct():
+            return Ranks(aggregate.precision, only_type(aggregate))
+        case agg.ApproxFrequency():
+            return Counters(aggregate.width, only_type(aggregate))
+        case agg.ApproxTopK():
+            return Listed(aggregate.capacity)
+        case agg.Frequent():
+            return Listed(aggregate.k)
+        case InOrder():
+            return OrderedRows()
     return Values() if aggregate.size is agg.Size.HOLISTIC else None
-
-
-@cells_of.register
-def _(aggregate: agg.ApproxQuantile) -> Cells:
-    return Buckets(aggregate.steps, only_type(aggregate))
-
-
-@cells_of.register
-def _(aggregate: agg.ApproxCountDistinct) -> Cells:
-    return Ranks(aggregate.precision, only_type(aggregate))
-
-
-@cells_of.register
-def _(aggregate: agg.ApproxFrequency) -> Cells:
-    return Counters(aggregate.width, only_type(aggregate))
-
-
-@cells_of.register
-def _(aggregate: agg.ApproxTopK) -> Cells:
-    return Listed(aggregate.capacity)
-
-
-@cells_of.register
-def _(aggregate: agg.Frequent) -> Cells:
-    return Listed(aggregate.k)
-
-
-@cells_of.register
-def _(aggregate: InOrder) -> Cells:
-    return OrderedRows()
 
 
 def from_order(column: pl.Series, kind: DataType) -> pl.Series:
@@ -382,7 +351,8 @@ def only_type(aggregate: agg.AggregateFunction) -> DataType:
     return aggregate.types[0]
 
 
-def _doubles(column: pl.Series, kind: DataType) -> Doubles:
+def doubles(column: pl.Series, kind: DataType) -> Doubles:
+    """Numbers as the nearest doubles; 0 for NULL."""
     if kind.kind is Kind.DECIMAL:
         return decimal_as_double(column.fill_null(0).cast(column.dtype), kind)
     return column.cast(pl.Float64).fill_null(0.0).to_numpy()

@@ -21,58 +21,60 @@ Card: segmented scan
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from windrow.windows.domain import Flags, Ints, Numbers
 
-Lanes = tuple["Numbers", ...]
+Lanes = tuple[Numbers, ...]
 
 
-class Combiner(Protocol):
+class Combiner(ABC):
     """What slides need to know of an aggregate's state."""
 
-    @property
-    def invertible(self) -> bool:
-        """Is a difference of totals exact?"""
+    #: whether a difference of totals is exact
+    invertible: bool = False
+    #: whether what is combined is always one of its states, so that rows which count twice do no harm
+    chooses: bool = False
 
-    @property
-    def chooses(self) -> bool:
-        """Is what is combined always one of its states, so that rows which count twice do no harm?"""
-
+    @abstractmethod
     def identity(self, shape: tuple[int, ...]) -> Lanes:
         """States of no rows."""
 
+    @abstractmethod
     def combine(self, a: Lanes, b: Lanes) -> Lanes:
         """The states of the rows of `a` and of `b`, element by element."""
 
-    def scan(self, lanes: Lanes, axis: int) -> Lanes:
-        """All prefixes along an axis, each with its own element."""
-
+    @abstractmethod
     def merged(self, names: Sequence[str]) -> list[pl.Expr]:
         """The same combination as expressions of a grouping, one for each lane by its name."""
 
     def collected(self, columns: Sequence[pl.Series]) -> Lanes:
         """What a grouping made of these expressions, as lanes."""
-
-
-class Collected:
-    """A combiner whose expressions do all the work."""
-
-    def collected(self, columns: Sequence[pl.Series]) -> Lanes:
         return tuple(column.to_numpy() for column in columns)
+
+    def scan(self, lanes: Lanes, axis: int) -> Lanes:
+        """All prefixes along an axis, each with its own element: one combination after the other."""
+        result = tuple(np.moveaxis(lane.copy(), axis, 0) for lane in lanes)
+        for place in range(1, len(result[0])):
+            after = self.combine(take(result, place - 1), take(result, place))
+            for lane, value in zip(result, after, strict=True):
+                lane[place] = value
+        return tuple(np.moveaxis(lane, 0, axis) for lane in result)
 
 
 @dataclass(frozen=True)
-class Pointwise(Collected):
-    """One lane, combined by a ufunc."""
+class Pointwise(Combiner):
+    """One lane, combined by a ufunc, or in a grouping by the method of that name."""
 
     ufunc: np.ufunc
     neutral: int | float
+    method: str
     dtype: Any = np.int64
     invertible: bool = False
     chooses: bool = False
@@ -89,62 +91,68 @@ class Pointwise(Collected):
             return (self.ufunc.accumulate(lanes[0], axis=axis),)
 
     def merged(self, names: Sequence[str]) -> list[pl.Expr]:
-        column = pl.col(names[0])
-        if self.ufunc is np.add:
-            return [column.sum()]
-        return [column.min() if self.ufunc is np.minimum else column.max()]
+        found: pl.Expr = getattr(pl.col(names[0]), self.method)()
+        return [found]
 
 
 @dataclass(frozen=True)
-class Moments(Collected):
-    """(n, mean, Σ(x−mean)²), combined as Chan, Golub and LeVeque do; NaN in the last stands for good."""
+class Moments(Combiner):
+    """A count, the means of one or several values, and the sums of products of their distances from these,
+    combined as Chan, Golub and LeVeque do; NaN in a sum stands for good."""
 
-    invertible: bool = False
-    chooses: bool = False
+    values: int
+    #: the values that are multiplied in each of the sums, by their places
+    products: tuple[tuple[int, int], ...]
 
     def identity(self, shape: tuple[int, ...]) -> Lanes:
-        return np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape)
+        more = self.values + len(self.products)
+        return np.zeros(shape, dtype=np.int64), *(np.zeros(shape) for _ in range(more))
 
     def combine(self, a: Lanes, b: Lanes) -> Lanes:
-        (m, mean, spread), (n, other, scatter) = a, b
+        (m, *left), (n, *right) = a, b
+        means, sums = slice(self.values), slice(self.values, None)
         with np.errstate(invalid="ignore", over="ignore"):
-            delta, share = other - mean, n / np.maximum(m + n, 1)
-            middle = mean + delta * share
-            both = spread + scatter + delta * delta * share * m
-        return (
-            m + n,
-            np.where(n == 0, mean, np.where(m == 0, other, middle)),
-            np.where(n == 0, spread, np.where(m == 0, scatter, both)),
-        )
-
-    def scan(self, lanes: Lanes, axis: int) -> Lanes:
-        return scanned(self, lanes, axis)
+            share = n / np.maximum(m + n, 1)
+            apart = [y - x for x, y in zip(left[means], right[means], strict=True)]
+            both = [x + distance * share for x, distance in zip(left[means], apart, strict=True)]
+            for x, y, (i, j) in zip(left[sums], right[sums], self.products, strict=True):
+                both.append(x + y + apart[i] * apart[j] * share * m)
+        mixed = zip(left, right, both, strict=True)
+        return m + n, *(np.where(n == 0, x, np.where(m == 0, y, each)) for x, y, each in mixed)
 
     def merged(self, names: Sequence[str]) -> list[pl.Expr]:
-        """Two passes: the mean of all, then the distances from it."""
-        n, mean, spread = map(pl.col, names)
-        count = n.sum()
-        middle = pl.when(count > 0).then((pl.when(n > 0).then(n * mean)).sum() / count).otherwise(0.0)
-        apart = pl.when(n > 0).then(n * (mean - middle).pow(2)).sum()
-        return [count.alias(names[0]), middle.alias(names[1]), (spread.sum() + apart).alias(names[2])]
+        """Two passes: the means of all, then the distances from them."""
+        n, *states = map(pl.col, names)
+        count, means = n.sum(), states[: self.values]
+        middles = [self._middle(n, mean, count) for mean in means]
+        apart = [mean - middle for mean, middle in zip(means, middles, strict=True)]
+        squared = [apart[i].pow(2) if i == j else apart[i] * apart[j] for i, j in self.products]
+        spreads = zip(states[self.values :], squared, strict=True)
+        sums = [spread.sum() + pl.when(n > 0).then(n * product).sum() for spread, product in spreads]
+        return [each.alias(name) for each, name in zip([count, *middles, *sums], names, strict=True)]
+
+    def _middle(self, n: pl.Expr, mean: pl.Expr, count: pl.Expr) -> pl.Expr:
+        """The mean of means. Of equal ones it is exactly that where values are compared with one another: what
+        does not vary has no covariance."""
+        known = pl.when(n > 0).then(mean)
+        average = pl.when(n > 0).then(n * mean).sum() / count
+        if self.values > 1:
+            average = pl.when(known.min() == known.max()).then(known.min()).otherwise(average)
+        return pl.when(count > 0).then(average).otherwise(0.0)
 
 
-TOTAL = Pointwise(np.add, 0, invertible=True)
-FLOAT_TOTAL = Pointwise(np.add, 0.0, np.float64)
-LEAST = Pointwise(np.minimum, np.iinfo(np.int64).max, chooses=True)
-GREATEST = Pointwise(np.maximum, np.iinfo(np.int64).min, chooses=True)
-MOMENTS = Moments()
-
-
-def scanned(combiner: Combiner, lanes: Lanes, axis: int) -> Lanes:
-    """All prefixes along an axis, one combination after the other."""
-    result = tuple(np.moveaxis(lane.copy(), axis, 0) for lane in lanes)
-    for place in range(1, len(result[0])):
-        before = tuple(lane[place - 1] for lane in result)
-        after = combiner.combine(before, tuple(lane[place] for lane in result))
-        for lane, value in zip(result, after, strict=True):
-            lane[place] = value
-    return tuple(np.moveaxis(lane, 0, axis) for lane in result)
+TOTAL = Pointwise(np.add, 0, "sum", invertible=True)
+FLOAT_TOTAL = Pointwise(np.add, 0.0, "sum", np.float64)
+LEAST = Pointwise(np.minimum, np.iinfo(np.int64).max, "min", chooses=True)
+GREATEST = Pointwise(np.maximum, np.iinfo(np.int64).min, "max", chooses=True)
+MOMENTS = Moments(1, ((0, 0),))
+PAIR_MOMENTS = Moments(2, ((0, 0), (1, 1), (0, 1)))
+#: by the aggregates that combine whole numbers bit by bit
+BITWISE = {
+    "BIT_AND": Pointwise(np.bitwise_and, -1, "bitwise_and"),
+    "BIT_OR": Pointwise(np.bitwise_or, 0, "bitwise_or"),
+    "BIT_XOR": Pointwise(np.bitwise_xor, 0, "bitwise_xor"),
+}
 
 
 def subtract(a: Lanes, b: Lanes) -> Lanes:

@@ -33,7 +33,7 @@ that begin after its pane), then the rows of the front, from pane `base` on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
@@ -279,7 +279,7 @@ class _Epoch(Changing):
             back = gathered(chunk.frame.with_columns(first) for chunk in self.of(name, BACK))
             front = panes[name]
             if front.height:
-                front = replace(layout, prune=None).merge(front.with_columns(first), [PANE, *layout.keys])
+                front = layout.merge(front.with_columns(first), [PANE, *layout.keys])
             moved = _followed([each for each in (back, *steps) if each is not None], front, layout)
             self.chunks |= {name + kind: () for kind in (PANES, FRONT)}
             self.chunks[name + BACK] = chunked([moved.filter(pl.col(PANE) == low)] if moved.height else [])
@@ -441,7 +441,7 @@ def _followed(versions: list[pl.DataFrame], front: pl.DataFrame, layout: TableLa
         else (places.join(front.drop(PANE), how="cross"))
     )
     both = pl.concat([old, after.select(old.columns)])
-    return replace(layout, prune=None).merge(both, [PANE, *keys]).select(old.columns)
+    return layout.merge(both, [PANE, *keys]).select(old.columns)
 
 
 _NEVER = 1 << 62
