@@ -4,11 +4,10 @@ Inside kernels TIMESTAMP, DATE and INTERVAL are 64-bit integers (microseconds), 
 Arrow and polars share memory, so a frame is a view of a table, not a copy. Names that begin with `#` are
 the kernels' own columns; they travel with rows through filters and projections and no expression reads them.
 
-Columns as users give and get them in Arrow tables: times as Arrow's times, decimals as decimals.
+Users give and get times as Arrow's times.
 
-Codes: values of any type as 64-bit integers in the same order, so that min and max are those of integers.
-
-Whole numbers are their own codes, doubles by a turn of their bits; everything else (text, decimals, whole
+Codes are values of any type as 64-bit integers in the same order, so that min and max are those of integers:
+whole numbers are their own codes, doubles by a turn of their bits; everything else (text, decimals, whole
 rows) is numbered by sorting what is at hand, since only the order among these rows matters.
 """
 
@@ -26,27 +25,28 @@ import pyarrow as pa
 
 from windrow.algebra.expressions import Schema
 from windrow.algebra.types import DataType, Kind
-from windrow.kernels.columnar.buffers import within_buffers
 from windrow.windows.domain import Doubles, Flags, Ints, Numbers
 
 INSTANT = pa.timestamp("us", tz="UTC")
 #: what a column of ticks says of itself: the value of one of them
 RESOLUTION = b"windrow.resolution"
+_DAY = 86_400_000_000
 
-_ARROW_TYPE_PLAIN = {
-    Kind.NULL: pa.null(),
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.TINYINT: pa.int8(),
-    Kind.SMALLINT: pa.int16(),
-    Kind.INT: pa.int32(),
-    Kind.BIGINT: pa.int64(),
-    Kind.FLOAT: pa.float32(),
-    Kind.DOUBLE: pa.float64(),
-    Kind.STRING: pa.string(),
-    Kind.BINARY: pa.binary(),
-    Kind.DATE: pa.date32(),
-    Kind.TIMESTAMP: INSTANT,
-    Kind.INTERVAL: pa.duration("us"),
+#: in tables that users see, and in kernels
+_PLAIN: dict[Kind, tuple[pa.DataType, type[pl.DataType]]] = {
+    Kind.NULL: (pa.null(), pl.Null),
+    Kind.BOOLEAN: (pa.bool_(), pl.Boolean),
+    Kind.TINYINT: (pa.int8(), pl.Int8),
+    Kind.SMALLINT: (pa.int16(), pl.Int16),
+    Kind.INT: (pa.int32(), pl.Int32),
+    Kind.BIGINT: (pa.int64(), pl.Int64),
+    Kind.FLOAT: (pa.float32(), pl.Float32),
+    Kind.DOUBLE: (pa.float64(), pl.Float64),
+    Kind.STRING: (pa.string(), pl.String),
+    Kind.BINARY: (pa.binary(), pl.Binary),
+    Kind.DATE: (pa.date32(), pl.Int64),
+    Kind.TIMESTAMP: (INSTANT, pl.Int64),
+    Kind.INTERVAL: (pa.duration("us"), pl.Int64),
 }
 
 
@@ -60,12 +60,36 @@ def arrow_type(kind: DataType) -> pa.DataType:
         case Kind.STRUCT:
             return pa.struct([(name, arrow_type(inner)) for name, inner in kind.fields])
         case plain:
-            return _ARROW_TYPE_PLAIN[plain]
+            return _PLAIN[plain][0]
 
 
 def rows_schema(schema: Schema) -> pa.Schema:
     """The columns of a stream's rows."""
     return pa.schema([pa.field(each.name, arrow_type(each.type)) for each in schema])
+
+
+def within_buffers(table: pa.Table) -> pa.Table:
+    """A table that other libraries take for what it is.
+
+    Where all lists are empty, Polars may say that their elements begin behind the end of a buffer. Arrow
+    writes such a table so that it reads other values, or none, out of it.
+    """
+    for place, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            column = table.column(place)
+            if any(map(_begins_outside, column.chunks)):
+                everything = pa.chunked_array([pa.repeat(True, len(chunk)) for chunk in column.chunks])
+                table = table.set_column(place, field, column.filter(everything))
+    return table
+
+
+def _begins_outside(array: pa.Array) -> bool:
+    """Whether a part of an array is empty, and does not begin where its buffers do."""
+    if array.offset and not len(array):
+        return True
+    if pa.types.is_struct(array.type):
+        return any(_begins_outside(array.field(place)) for place in range(array.type.num_fields))
+    return pa.types.is_nested(array.type) and _begins_outside(array.values)
 
 
 def published(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -79,7 +103,12 @@ def published(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _shown(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     step = (field.metadata or {}).get(RESOLUTION)
-    return _cast(column, field.type) if step is None else valued(column, Decimal(step.decode()), field.type)
+    if step is not None:
+        return valued(column, Decimal(step.decode()), field.type)
+    if pa.types.is_date32(field.type):
+        days = pa.compute.divide(column.cast(pa.int64()), _DAY)
+        return days.cast(pa.int32()).cast(field.type)
+    return column.cast(field.type)
 
 
 def valued(ticks: pa.ChunkedArray, step: Decimal, kind: pa.DataType) -> pa.ChunkedArray:
@@ -89,38 +118,6 @@ def valued(ticks: pa.ChunkedArray, step: Decimal, kind: pa.DataType) -> pa.Chunk
         return pa.compute.divide(pa.compute.multiply(ticks, n).cast(kind), float(d))
     one = pa.scalar(step, pa.decimal128(18, kind.scale))
     return pa.compute.multiply(ticks.cast(pa.decimal128(19, 0)), one).cast(kind)
-
-
-def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    if pa.types.is_date32(kind):
-        days = pa.compute.divide(column.cast(pa.int64()), _DAY)
-        return days.cast(pa.int32()).cast(kind)
-    if pa.types.is_list(kind) or pa.types.is_struct(kind):
-        return _nested(column, kind)
-    return column.cast(kind)
-
-
-def _nested(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Lists of structs as TOP_K gives them: names and types of the parts become ours."""
-    return column.cast(kind)
-
-
-_PLAIN: dict[Kind, type[pl.DataType]] = {
-    Kind.NULL: pl.Null,
-    Kind.BOOLEAN: pl.Boolean,
-    Kind.TINYINT: pl.Int8,
-    Kind.SMALLINT: pl.Int16,
-    Kind.INT: pl.Int32,
-    Kind.BIGINT: pl.Int64,
-    Kind.FLOAT: pl.Float32,
-    Kind.DOUBLE: pl.Float64,
-    Kind.STRING: pl.String,
-    Kind.BINARY: pl.Binary,
-    Kind.DATE: pl.Int64,
-    Kind.TIMESTAMP: pl.Int64,
-    Kind.INTERVAL: pl.Int64,
-}
-_DAY = 86_400_000_000
 
 
 def polars_type(kind: DataType) -> pl.DataType:
@@ -138,7 +135,7 @@ def polars_type(kind: DataType) -> pl.DataType:
         case Kind.STRUCT:
             return pl.Struct({name: polars_type(inner) for name, inner in kind.fields})
         case plain:
-            return _PLAIN[plain]()
+            return _PLAIN[plain][1]()
 
 
 def column_of(name: str, kind: DataType, values: Iterable[Any]) -> pl.Series:

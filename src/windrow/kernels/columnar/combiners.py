@@ -132,8 +132,8 @@ class Moments(Combiner):
         return [each.alias(name) for each, name in zip([count, *middles, *sums], names, strict=True)]
 
     def _middle(self, n: pl.Expr, mean: pl.Expr, count: pl.Expr) -> pl.Expr:
-        """The mean of means. Of equal ones it is exactly that where values are compared with one another: what
-        does not vary has no covariance."""
+        """The mean of means. Of equal ones it is exactly that where values are compared with one another:
+        what does not vary has no covariance."""
         known = pl.when(n > 0).then(mean)
         average = pl.when(n > 0).then(n * mean).sum() / count
         if self.values > 1:

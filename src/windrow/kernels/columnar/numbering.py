@@ -53,14 +53,15 @@ class Numbered:
 
 
 def number_groups(frames: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
-    """The groups of some frames, each with its number `g`.
+    """The groups of some frames, any of which may be empty, each with its number `g`.
 
     >>> number_groups([pl.DataFrame({"k0": ["b", None, "b"]})], ["k0"]).shape
     (2, 2)
     """
     if not keys:
         return pl.DataFrame({"g": pl.Series([0], dtype=pl.Int64)})
-    groups = pl.concat([frame.select(keys) for frame in frames]).unique()
+    some = [frame.select(keys) for frame in frames if frame.height]
+    groups = pl.concat(some).unique() if some else pl.DataFrame()
     return groups.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("g"))
 
 
@@ -104,7 +105,7 @@ def number_all(
     tables: Mapping[str, pl.DataFrame], layouts: Mapping[str, TableLayout], keys: Sequence[str]
 ) -> tuple[pl.DataFrame, dict[str, Numbered]]:
     """The groups of all tables, and each table as arrays."""
-    groups = number_groups([frame for frame in tables.values() if frame.height], keys)
+    groups = number_groups(list(tables.values()), keys)
     return groups, number_each(tables, layouts, groups, keys)
 
 

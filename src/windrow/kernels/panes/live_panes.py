@@ -1,7 +1,4 @@
-"""Simple kernels: live panes, and running totals.
-
-Live panes: the kernel that keeps the panes of windows that are not answered yet, and reads all of them when
-one is.
+"""Simple kernels. Live panes: those of windows that are not answered yet are kept, and all read when one is.
 
 Card: live panes
     requirements  associative combine
@@ -9,7 +6,7 @@ Card: live panes
     space         one state per live pane and group
     source        panes: Li et al. 2005, "No Pane, No Gain"; windows by `windrow.kernels.panes.pane_tables`
 
-The landmark kernel: one running state per group, since nothing ever leaves.
+Running totals, for landmark windows: one state per group, since nothing ever leaves.
 
 Card: running total
     requirements  associative combine
@@ -33,7 +30,7 @@ from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Lanes, run_ends, segmented
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, rows_of_ids
-from windrow.kernels.panes.pane_tables import PaneAnswers, PaneWindows, merge_panes, neighbours
+from windrow.kernels.panes.pane_tables import OPEN, PaneAnswers, PaneWindows, merge_panes, neighbours
 from windrow.kernels.panes.query import Cut
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
 from windrow.windows.domain import INFINITY, Instant, Ints
@@ -48,7 +45,8 @@ class LivePanes:
 
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         cut, measures = self.answers.query.cut, self.answers.measures
-        chunks = with_delta(state, delta)
+        new = State({name: chunked([to_frame(table)]) for name, table in delta.tables.items()})
+        chunks = {name: found for name, found in joined([state, new]).items() if found}
         ranges = due_windows(chunks.get(GROUPS, ()), cut, clock.least[0], clock.greatest[1])
         if not ranges:
             return State(chunks), iter(())
@@ -66,14 +64,6 @@ class LivePanes:
     def united(self, states: Sequence[State]) -> State:
         """All panes."""
         return State(joined(states))
-
-
-def with_delta(state: State, delta: Delta) -> dict[str, tuple[Chunk, ...]]:
-    """The chunks of a state and of what an epoch brings."""
-    new = {name: chunked([to_frame(table)]) for name, table in delta.tables.items()}
-    names = {*state.chunks, *new}
-    merged = {name: (*state.of(name), *new.get(name, ())) for name in sorted(names)}
-    return {name: chunks for name, chunks in merged.items() if chunks}
 
 
 def due_windows(chunks: Sequence[Chunk], cut: Cut, before: Instant, now: Instant) -> list[tuple[int, int]]:
@@ -113,7 +103,6 @@ def _alive(frame: pl.DataFrame, cut: Cut, clock: PaneClock) -> tuple[Chunk, ...]
 
 
 RUNNING = ".running"
-OPEN = ".open"
 
 
 @dataclass(frozen=True)
@@ -124,11 +113,12 @@ class RunningTotals:
 
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         latest = max((w for w in (state.meta.get("latest"), delta.latest) if w is not None), default=None)
-        meta = {} if latest is None else {"latest": latest}
         chunks = self._opened(state, delta, clock)
-        if latest is None or clock.greatest[1] == -INFINITY:
-            return State(chunks, meta), iter(())
-        return self._closed(chunks, meta, clock, latest)
+        if latest is None:
+            return State(chunks), iter(())
+        if clock.greatest[1] == -INFINITY:
+            return State(chunks, {"latest": latest}), iter(())
+        return self._closed(State(chunks, {"latest": latest}), clock, latest)
 
     def united(self, states: Sequence[State]) -> State:
         """All totals; the last window is the last of any."""
@@ -146,31 +136,30 @@ class RunningTotals:
             chunks[name + OPEN] = (*chunks.get(name + OPEN, ()), *chunked([frame]))
         return chunks
 
-    def _closed(
-        self, chunks: dict[str, tuple[Chunk, ...]], meta: dict[str, int], clock: PaneClock, latest: int
-    ) -> tuple[State, Iterator[pa.Table]]:
+    def _closed(self, state: State, clock: PaneClock, latest: int) -> tuple[State, Iterator[pa.Table]]:
         measures, cut = self.answers.measures, self.answers.query.cut
         before, now = cut.due(clock.least[0]), cut.due(clock.greatest[1])
         last = int(min(now, latest)) if now == INFINITY else int(now)
-        first = min((chunk.first for name in chunks for chunk in chunks[name]), default=last + 1)
+        known = (chunk.first for chunks in state.chunks.values() for chunk in chunks)
+        first = min(known, default=last + 1)
         first = first if before == -INFINITY else max(first, int(before) + 1)
         if first > last:
-            return State(chunks, meta), iter(())
+            return state, iter(())
         kept: dict[str, tuple[Chunk, ...]] = {}
         tables: dict[str, pl.DataFrame] = {}
         for name, layout in measures.layouts.items():
-            due, kept[name + OPEN] = self._due(chunks.get(name + OPEN, ()), last, clock)
-            running = [chunk.frame for chunk in chunks.get(name + RUNNING, ())]
+            due, kept[name + OPEN] = self._due(state.of(name + OPEN), last, clock)
+            running = [chunk.frame for chunk in state.of(name + RUNNING)]
             tables[name] = merge_panes([*running, layout.closed(merge_panes(due, layout))], layout)
         if not tables[GROUPS].height:
-            return State(chunks, meta), iter(())
+            return state, iter(())
         groups, numbered = number_all(tables, measures.layouts, measures.keys)
         totals = {name: Totals.of(table) for name, table in numbered.items()}
         refuse_too_many((last + 1 - first) * groups.height)
         reached = clock.windows(groups, cut)["last"].clip(upper_bound=last).to_numpy()
         kept |= {name + RUNNING: chunked([each.latest(groups, reached)]) for name, each in totals.items()}
         spans = clock.windows(groups, cut) if clock.key else None
-        return State(kept, meta), self.answers.blocks(groups, totals, (first, last + 1), spans)
+        return State(kept, state.meta), self.answers.blocks(groups, totals, (first, last + 1), spans)
 
     def _due(
         self, chunks: tuple[Chunk, ...], last: int, clock: PaneClock

@@ -62,10 +62,12 @@ from windrow.kernels.columnar.columns import picked, polars_type
 from windrow.kernels.columnar.combiners import Combiner, Lanes, choose, segmented, subtract, take
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, rows_of_ids
 from windrow.kernels.panes.query import Cut, SlidingQuery, run_stages
-from windrow.kernels.state import PANE, Chunk, State, TableLayout, gathered
+from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered, split_at
 from windrow.windows.domain import Ints
 
 Range = tuple[int, int]
+#: kinds of chunks: panes that get more rows, and panes that are over
+OPEN, PANES = ".open", ".panes"
 
 
 @dataclass
@@ -85,9 +87,28 @@ class Changing:
         """What is to be kept."""
         return State({name: chunks for name, chunks in self.chunks.items() if chunks}, self.meta)
 
-    def of(self, table: str, kind: str) -> tuple[Chunk, ...]:
-        """The chunks of one kind, such as open panes."""
-        return self.chunks.get(table + kind, ())
+    def of(self, table: str, *kinds: str) -> tuple[Chunk, ...]:
+        """The chunks of some kinds, such as open panes."""
+        return tuple(chunk for kind in kinds for chunk in self.chunks.get(table + kind, ()))
+
+    def frames(self, table: str, *kinds: str) -> list[pl.DataFrame]:
+        """What is in them."""
+        return [chunk.frame for chunk in self.of(table, *kinds)]
+
+    def merged(self, table: str, *kinds: str) -> pl.DataFrame:
+        """The same, each pane and group once."""
+        return merge_panes(self.frames(table, *kinds), self.layouts[table])
+
+    def add(self, table: str, kind: str, frames: Iterable[pl.DataFrame]) -> None:
+        """More of a kind."""
+        self.chunks[table + kind] = (*self.of(table, kind), *chunked(frames))
+
+    def close(self, table: str, pane: int) -> pl.DataFrame:
+        """The open panes before one, which are over now, and open no more."""
+        closing, rest = split_at(self.of(table, OPEN), pane)
+        self.chunks[table + OPEN] = tuple(rest)
+        layout = self.layouts[table]
+        return layout.closed(merge_panes(closing, layout))
 
 
 def assign_panes(frame: pl.DataFrame, query: SlidingQuery) -> pl.DataFrame:

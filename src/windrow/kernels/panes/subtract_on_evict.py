@@ -43,13 +43,21 @@ from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_all, number_groups, with_groups
 from windrow.kernels.panes.live_panes import due_windows
-from windrow.kernels.panes.pane_tables import Changing, PaneAnswers, PaneWindows, merge_panes, neighbours
+from windrow.kernels.panes.pane_tables import (
+    OPEN,
+    PANES,
+    Changing,
+    PaneAnswers,
+    PaneWindows,
+    merge_panes,
+    neighbours,
+)
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
 from windrow.windows.domain import INFINITY
 
 Frames = dict[str, pl.DataFrame]
 
-OPEN, PANES, TOTAL = ".open", ".panes", ".total"
+TOTAL = ".total"
 #: of a table: the next window with a look at its values, and what was seen at the last one
 LOOK, DISTINCT, CELLS = "look.", "distinct.", "cells."
 #: with so many distinct values per cell, the panes of a table are a buffer
@@ -71,8 +79,7 @@ class Differences:
             raise ValueError("running differences have one clock for all groups")
         epoch = _Epoch(self.answers, dict(state.chunks), dict(state.meta))
         epoch.take(delta)
-        live = (*epoch.of(GROUPS, PANES), *epoch.of(GROUPS, OPEN))
-        ranges = due_windows(live, epoch.cut, clock.before, clock.now)
+        ranges = due_windows(epoch.of(GROUPS, PANES, OPEN), epoch.cut, clock.before, clock.now)
         if not ranges:
             return epoch.state, iter(())
         few = sum(stop - first for first, stop in ranges) <= FEW
@@ -100,10 +107,9 @@ class _Epoch(Changing):
         for name, table in delta.tables.items():
             frame = to_frame(table)
             if closed is not None:
-                late = frame.filter((pl.col(PANE) < closed) & (pl.col(PANE) >= begin))
+                self._keep(name, frame.filter((pl.col(PANE) < closed) & (pl.col(PANE) >= begin)))
                 frame = frame.filter(pl.col(PANE) >= closed)
-                self._keep(name, late)
-            self.chunks[name + OPEN] = (*self.of(name, OPEN), *chunked([frame]))
+            self.add(name, OPEN, [frame])
 
     def one_by_one(self, ranges: list[tuple[int, int]]) -> Iterator[pa.Table]:
         """Each window from the one before it."""
@@ -136,11 +142,10 @@ class _Epoch(Changing):
 
     def _move_to(self, name: str, w: int) -> None:
         """The panes of a window are there, and no others."""
-        first, layout = self.cut.first_pane(w), self.layouts[name]
+        first = self.cut.first_pane(w)
         leaving, kept = split_at(self.of(name, PANES), first)
-        closing, rest = split_at(self.of(name, OPEN), self.cut.end_pane(w))
-        self.chunks |= {name + PANES: tuple(kept), name + OPEN: tuple(rest)}
-        closed = layout.closed(merge_panes(closing, layout))
+        self.chunks[name + PANES] = tuple(kept)
+        closed = self.close(name, self.cut.end_pane(w))
         new = closed.filter(pl.col(PANE) >= first) if closed.height else closed
         self._keep(name, new, leaving)
 
@@ -148,20 +153,20 @@ class _Epoch(Changing):
         """Closed panes, or what belongs to them, as others leave."""
         gone = [each for each in leaving if each.height]
         if (frame.height or gone) and self._sums(name):
-            layout, before = self.layouts[name], [chunk.frame for chunk in self.of(name, TOTAL)]
-            new = [frame] if frame.height else []
-            total = summed([*before, *new, *(negative(each, layout) for each in gone)], layout)
+            layout, new = self.layouts[name], [frame] if frame.height else []
+            less = (negative(each, layout) for each in gone)
+            total = summed([*self.frames(name, TOTAL), *new, *less], layout)
             self.chunks[name + TOTAL] = chunked([total.filter(pl.col("rows.0") != 0)])
         if frame.height:
             width = -(-self.cut.per_window // CHUNKS)
             parts = frame.group_by(pl.col(PANE) // width, maintain_order=True)
-            self.chunks[name + PANES] = (*self.of(name, PANES), *chunked(part for _, part in parts))
+            self.add(name, PANES, (part for _, part in parts))
 
     def _answered(self, name: str, w: int) -> pl.DataFrame:
         """The states of the window whose panes are there, as one pane."""
-        layout, panes = self.layouts[name], [chunk.frame for chunk in self.of(name, PANES)]
+        layout, panes = self.layouts[name], self.frames(name, PANES)
         if self._sums(name):
-            found = next((chunk.frame for chunk in self.of(name, TOTAL)), pl.DataFrame())
+            found = next(iter(self.frames(name, TOTAL)), pl.DataFrame())
             self._look(name, w, found.height)
             return found
         is_due = is_buffered(self.meta, name) and self.meta[f"{LOOK}{name}"] <= w
@@ -211,10 +216,8 @@ class _Epoch(Changing):
         end, begin = self.cut.end_pane(last), self.cut.first_pane(last + 1)
         tables: Frames = {}
         for name, layout in self.layouts.items():
-            closing, rest = split_at(self.of(name, OPEN), end)
-            stored = [chunk.frame for chunk in self.of(name, PANES)]
-            tables[name] = merge_panes([*stored, layout.closed(merge_panes(closing, layout))], layout)
-            self.chunks |= {name + OPEN: tuple(rest), name + PANES: (), name + TOTAL: ()}
+            tables[name] = merge_panes([*self.frames(name, PANES), self.close(name, end)], layout)
+            self.chunks |= {name + PANES: (), name + TOTAL: ()}
             if tables[name].height:
                 self._keep(name, tables[name].filter(pl.col(PANE) >= begin))
         self.meta |= {"closed": end, "begin": begin}

@@ -24,17 +24,16 @@ Card: persisted two stacks
     source        two stacks (folklore; Tangwongsan, Hirzel and Schneider 2015), the pop side precomputed as
                   rows in order of expiry, so that it is read as a file is
 
-The two stacks of one table as arrays: windows made of a back and a front, and the suffixes of a flip.
-
-A table's rows, sorted by id and pane, are first the versions of the back (a row stands from the windows
-that begin after its pane), then the rows of the front, from pane `base` on.
+Of a table that is sorted by id and pane, the rows are first the versions of the back (a row stands from the
+windows that begin after its pane), then those of the front, from pane `base` on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -44,43 +43,50 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Lanes, choose, run_ends, segmented, take
-from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_each, number_groups, rows_of_ids
+from windrow.kernels.columnar.numbering import (
+    Numbered,
+    cut_lanes,
+    number_all,
+    number_each,
+    number_groups,
+    rows_of_ids,
+)
 from windrow.kernels.panes.live_panes import due_windows
-from windrow.kernels.panes.pane_tables import Changing, PaneAnswers, PaneWindows, merge_panes, neighbours
+from windrow.kernels.panes.pane_tables import (
+    OPEN,
+    PANES,
+    Changing,
+    PaneAnswers,
+    PaneWindows,
+    Range,
+    WindowStates,
+    merge_panes,
+    neighbours,
+)
 from windrow.kernels.panes.query import Cut
 from windrow.kernels.state import PANE, Delta, State, TableLayout, chunked, gathered, joined, split_at
-from windrow.windows.domain import INFINITY, Flags, Ints
-
-Range = tuple[int, int]
+from windrow.windows.domain import INFINITY, Ints
 
 
 @dataclass(frozen=True)
 class StackWindows:
-    """Windows of one table; `late` are rows that came after their panes were closed, combined last."""
+    """Windows of one table, each the back with the front."""
 
-    table: Numbered | None
+    table: Numbered
     lanes: list[Lanes]
-    late: PaneWindows | None
     cut: Cut
     base: int
 
     @classmethod
-    def of(cls, table: Numbered | None, late: Numbered | None, cut: Cut, base: int) -> StackWindows:
-        lanes: list[Lanes] = []
-        if table is not None:
-            front = table.panes >= base
-            same = np.diff(table.ids, prepend=-1) == 0
-            runs = np.flatnonzero(~(same & front & np.append(False, front[:-1])))
-            pairs = zip(table.layout.combiners, table.encoded.lanes, strict=True)
-            lanes = [segmented(combiner, group, runs) for combiner, group in pairs]
-        return cls(table, lanes, PaneWindows(late, cut) if late else None, cut, base)
+    def of(cls, table: Numbered, cut: Cut, base: int) -> StackWindows:
+        front = table.panes >= base
+        same = np.diff(table.ids, prepend=-1) == 0
+        runs = np.flatnonzero(~(same & front & np.append(False, front[:-1])))
+        pairs = zip(table.layout.combiners, table.encoded.lanes, strict=True)
+        return cls(table, [segmented(combiner, group, runs) for combiner, group in pairs], cut, base)
 
     def block(self, groups: Range, windows: Range) -> pl.DataFrame:
-        """The back with the front, and with what came late."""
-        parts = [] if self.table is None else [self._stacked(self.table, groups, windows)]
-        return parts[0] if self.late is None else _amended(parts, self.late, groups, windows)
-
-    def _stacked(self, table: Numbered, groups: Range, windows: Range) -> pl.DataFrame:
+        table = self.table
         first, stop = table.ids_of(*groups)
         rows = rows_of_ids(table, first, stop)
         ids, panes = table.ids[rows] - first, table.panes[rows]
@@ -96,62 +102,43 @@ class StackWindows:
         found: list[Lanes] = []
         for combiner, group in zip(table.layout.combiners, cut_lanes(self.lanes, rows), strict=True):
             nothing = combiner.identity((1,))
-            parts = (
-                choose(back >= 0, take(group, back), nothing),
-                choose(has_front, take(group, front), nothing),
-            )
-            found.append(combiner.combine(*parts))
+            suffix = choose(back >= 0, take(group, back), nothing)
+            prefix = choose(has_front, take(group, front), nothing)
+            found.append(combiner.combine(suffix, prefix))
         alive = np.flatnonzero(found[0][0] > 0)
         return table.framed(w[alive], column[alive] + first, cut_lanes(found, alive))
 
     def back(self, groups: pl.DataFrame, pane: int) -> pl.DataFrame:
         """The version of the back that stands after all steps, without what has left."""
-        if self.table is None:
-            return pl.DataFrame()
-        behind = self.table.panes < self.base
-        last = np.flatnonzero(behind & ~self._goes_on(self.table.ids, behind))
+        behind, ids = self.table.panes < self.base, self.table.ids
+        goes_on = np.append((ids[1:] == ids[:-1]) & behind[1:] & behind[:-1], False)
+        last = np.flatnonzero(behind & ~goes_on)
         last = last[self.lanes[0][0][last] > 0]
-        lanes = cut_lanes(self.lanes, last)
-        return self.table.stored(groups, np.full(len(last), pane), self.table.ids[last], lanes)
+        return self.table.stored(groups, np.full(len(last), pane), ids[last], cut_lanes(self.lanes, last))
 
     def front(self, groups: pl.DataFrame) -> pl.DataFrame:
         """The running front of each group."""
-        if self.table is None:
-            return pl.DataFrame()
         ends = run_ends(self.table.runs, len(self.table.ids))
         last = ends[self.table.panes[ends] >= self.base]
         lanes = cut_lanes(self.lanes, last)
         return self.table.stored(groups, self.table.panes[last], self.table.ids[last], lanes)
 
-    @staticmethod
-    def _goes_on(ids: Ints, part: Flags) -> Flags:
-        """Whether the next row is of the same id and of the same part."""
-        return np.append((ids[1:] == ids[:-1]) & part[1:] & part[:-1], False)
-
 
 @dataclass(frozen=True)
-class LeapWindows:
-    """Windows of one table from its panes; `late` are rows that came after their panes were closed."""
+class Amended:
+    """Windows of one table; `late` are rows that came after their panes were closed, combined last."""
 
-    panes: PaneWindows | None
-    late: PaneWindows | None
-
-    @classmethod
-    def of(cls, table: Numbered | None, late: Numbered | None, cut: Cut) -> LeapWindows:
-        return cls(PaneWindows(table, cut) if table else None, PaneWindows(late, cut) if late else None)
+    windows: WindowStates | None
+    late: PaneWindows
 
     def block(self, groups: Range, windows: Range) -> pl.DataFrame:
-        """The panes, with what came late."""
-        parts = [] if self.panes is None else [self.panes.block(groups, windows)]
-        return parts[0] if self.late is None else _amended(parts, self.late, groups, windows)
-
-
-def _amended(parts: list[pl.DataFrame], late: PaneWindows, groups: Range, windows: Range) -> pl.DataFrame:
-    """States of windows with what came late for them."""
-    both = [*parts, late.block(groups, windows)]
-    values = [name for name in both[-1].columns if name.startswith("v")]
-    states = pl.concat([part for part in both if part.height] or both[:1])
-    return late.table.layout.merge(states, ["w", "g", *values])
+        late = self.late.block(groups, windows)
+        if self.windows is None:
+            return late
+        both = [self.windows.block(groups, windows), late]
+        values = [name for name in late.columns if name.startswith("v")]
+        states = pl.concat([part for part in both if part.height] or both[:1])
+        return self.late.table.layout.merge(states, ["w", "g", *values])
 
 
 class _Places:
@@ -204,7 +191,7 @@ class Suffixes:
 STEP_ROWS = 1 << 15
 #: an epoch leaps if the panes it has to close after a full block are at least one in this many of a window
 LEAP = 4
-OPEN, PANES, FRONT, BACK, STEPS, LATE = ".open", ".panes", ".front", ".back", ".steps", ".late"
+FRONT, BACK, STEPS, LATE = ".front", ".back", ".steps", ".late"
 
 
 @dataclass(frozen=True)
@@ -252,46 +239,39 @@ class _Epoch(Changing):
         closed = self.meta.get("closed")
         for name, table in delta.tables.items():
             frame = to_frame(table)
-            late = frame.clear() if closed is None else frame.filter(pl.col(PANE) < closed)
-            new = frame if closed is None else frame.filter(pl.col(PANE) >= closed)
-            self.chunks[name + OPEN] = (*self.of(name, OPEN), *chunked([new]))
-            self.chunks[name + LATE] = (*self.of(name, LATE), *chunked([late]))
+            if closed is not None:
+                self.add(name, LATE, [frame.filter(pl.col(PANE) < closed)])
+                frame = frame.filter(pl.col(PANE) >= closed)
+            self.add(name, OPEN, [frame])
 
     def stack_up(self, end: int) -> None:
         """All closed panes go to the back of a block that ends at `end`; what waits before it is late."""
-        keys = self.answers.measures.keys
-        panes = {
-            name: merge_panes([chunk.frame for chunk in self.of(name, PANES)], layout)
-            for name, layout in self.layouts.items()
-        }
-        some = [frame for frame in panes.values() if frame.height]
-        groups = number_groups(some, keys) if some else pl.DataFrame()
-        numbered = number_each(panes, self.layouts, groups, keys) if some else {}
+        panes = {name: self.merged(name, PANES) for name in self.layouts}
+        groups, numbered = number_all(panes, self.layouts, self.answers.measures.keys)
         for name, layout in self.layouts.items():
             waiting, rest = split_at(self.of(name, OPEN), end)
-            self.chunks[name + LATE] = (*self.of(name, LATE), *chunked(waiting))
+            self.add(name, LATE, waiting)
             self.chunks[name + OPEN] = tuple(rest)
-            steps = [chunk.frame for chunk in self.of(name, STEPS)]
+            steps = self.frames(name, STEPS)
             new = [Suffixes.of(numbered[name]).steps(groups)] if name in numbered else []
             lowest = [frame[PANE].min() for frame in (*steps, *new) if frame.height]
             low = min([end, *lowest]) - self.cut.per_window - 1  # type: ignore[type-var,operator]
             first = pl.lit(low, pl.Int64).alias(PANE)
-            back = gathered(chunk.frame.with_columns(first) for chunk in self.of(name, BACK))
+            back = [frame.with_columns(first) for frame in self.frames(name, BACK)]
             front = panes[name]
             if front.height:
                 front = layout.merge(front.with_columns(first), [PANE, *layout.keys])
-            moved = _followed([each for each in (back, *steps) if each is not None], front, layout)
-            self.chunks |= {name + kind: () for kind in (PANES, FRONT)}
-            self.chunks[name + BACK] = chunked([moved.filter(pl.col(PANE) == low)] if moved.height else [])
-            later = [moved.filter(pl.col(PANE) > low)] if moved.height else []
-            found = gathered([*later, *new])
-            self.chunks[name + STEPS] = (
-                chunked(found.sort(PANE).iter_slices(STEP_ROWS)) if found is not None else ()
-            )
+            moved = _followed([*back, *steps], front, layout)
+            self.chunks |= {name + kind: () for kind in (PANES, FRONT, BACK, STEPS)}
+            if moved.height:
+                self.add(name, BACK, [moved.filter(pl.col(PANE) == low)])
+                new.insert(0, moved.filter(pl.col(PANE) > low))
+            found = gathered(new)
+            if found is not None:
+                self.add(name, STEPS, found.sort(PANE).iter_slices(STEP_ROWS))
 
     def last_pane(self) -> int | None:
-        kinds = (OPEN, PANES, STEPS, LATE)
-        return max((chunk.last for kind in kinds for chunk in self.of(GROUPS, kind)), default=None)
+        return max((chunk.last for chunk in self.of(GROUPS, OPEN, PANES, STEPS, LATE)), default=None)
 
     def answer(self, first: int | None, last: int) -> None:
         """Answer the windows from `first` to `last`, flipping the stacks as often as needed."""
@@ -309,15 +289,15 @@ class _Epoch(Changing):
                 else:
                     self._flip()
                     next_w = max(next_w, self._begin(next_w))
-        self._forget(next_w)
+        if next_w != _NEVER:
+            self._drop_before(self.cut.first_pane(next_w), LATE)
 
     def _begin(self, first: int | None) -> int:
         """The next window with rows. Empty stacks begin anew at the first pane there is."""
-        if first is not None and any(self.of(GROUPS, kind) for kind in (PANES, BACK)):
+        if first is not None and self.of(GROUPS, PANES, BACK):
             return first
         for name in self.layouts:
-            self.chunks[name + OPEN] = (*self.of(name, OPEN), *self.of(name, LATE))
-            self.chunks[name + LATE] = ()
+            self.chunks |= {name + OPEN: self.of(name, OPEN, LATE), name + LATE: ()}
         if first is not None:
             self._drop_before(self.cut.first_pane(first), OPEN)
         start = min((chunk.first for chunk in self.of(GROUPS, OPEN)), default=None)
@@ -330,97 +310,76 @@ class _Epoch(Changing):
     def _close(self, first: int, last: int, pane: int) -> None:
         """Close the panes before `pane`, and answer the windows from `first` to `last` from the stacks."""
         frames: dict[str, pl.DataFrame] = {}
-        late: dict[str, pl.DataFrame] = {}
         gone = self.cut.first_pane(last) if first <= last else self.meta["base"] - self.cut.per_window
-        for name, layout in self.layouts.items():
-            closing, rest = split_at(self.of(name, OPEN), pane)
-            merged = layout.closed(merge_panes(closing, layout))
-            self.chunks[name + OPEN] = tuple(rest)
-            self.chunks[name + PANES] = (*self.of(name, PANES), *chunked([merged]))
+        for name in self.layouts:
+            merged = self.close(name, pane)
+            self.add(name, PANES, [merged])
             steps, kept = split_at(self.of(name, STEPS), gone)
             self.chunks[name + STEPS] = tuple(kept)
-            stacked = [chunk.frame for kind in (BACK, FRONT) for chunk in self.of(name, kind)]
-            frames[name] = pl.concat([part for part in (*stacked, *steps, merged) if part.height] or [merged])
-            late[name] = merge_panes([chunk.frame for chunk in self.of(name, LATE)], layout)
-        self._combine(frames, late, (first, last + 1))
+            parts = (*self.frames(name, BACK, FRONT), *steps, merged)
+            frames[name] = pl.concat([part for part in parts if part.height] or [merged])
+        groups, numbered, late = self._numbered(frames)
+        base = self.meta["base"]
+        stacks = {name: StackWindows.of(table, self.cut, base) for name, table in numbered.items()}
+        for name, each in stacks.items():
+            self.chunks[name + BACK] = chunked([each.back(groups, base - self.cut.per_window - 1)])
+            self.chunks[name + FRONT] = chunked([each.front(groups)])
+        self._put(groups, stacks, late, (first, last + 1))
         self.meta["closed"] = max(self.meta["closed"], pane)
 
-    def _combine(
-        self, frames: dict[str, pl.DataFrame], late: dict[str, pl.DataFrame], windows: tuple[int, int]
-    ) -> None:
-        groups, numbered, amended = self._numbered(frames, late)
-        base = self.meta["base"]
-        states = {
-            name: StackWindows.of(numbered.get(name), amended.get(name), self.cut, base)
-            for name in {*numbered, *amended}
-        }
-        for name, each in states.items():
-            low = base - self.cut.per_window - 1
-            self.chunks[name + BACK] = chunked([each.back(groups, low)])
-            self.chunks[name + FRONT] = chunked([each.front(groups)])
-        self.output.append(self.answers.blocks(groups, states, windows))
-
     def _numbered(
-        self, frames: dict[str, pl.DataFrame], late: dict[str, pl.DataFrame]
+        self, frames: dict[str, pl.DataFrame]
     ) -> tuple[pl.DataFrame, dict[str, Numbered], dict[str, Numbered]]:
         """All groups, and the tables and what came late of them as arrays."""
         keys = self.answers.measures.keys
-        everything = [frame for frame in (*frames.values(), *late.values()) if frame.height]
-        if not everything:
-            return pl.DataFrame(), {}, {}
-        groups = number_groups(everything, keys)
-        numbered = number_each(frames, self.layouts, groups, keys)
-        return groups, numbered, number_each(late, self.layouts, groups, keys)
+        late = {name: self.merged(name, LATE) for name in self.layouts}
+        groups = number_groups([*frames.values(), *late.values()], keys)
+        numbered, amended = (number_each(tables, self.layouts, groups, keys) for tables in (frames, late))
+        return groups, numbered, amended
+
+    def _put(
+        self,
+        groups: pl.DataFrame,
+        states: Mapping[str, WindowStates],
+        late: Mapping[str, Numbered],
+        windows: Range,
+    ) -> None:
+        """The answers of some windows, with what came late for them."""
+        amended = {name: Amended(states.get(name), PaneWindows(late[name], self.cut)) for name in late}
+        self.output.append(self.answers.blocks(groups, {**states, **amended}, windows))
 
     def _leap(self, first: int, last: int) -> None:
         """Answer windows from their panes; those that the next ones need are a full block then."""
         end = self.cut.end_pane(last)
         needed = end - self.cut.per_window
-        some = [chunk for kind in (PANES, OPEN, LATE) for chunk in self.of(GROUPS, kind)]
+        some = self.of(GROUPS, PANES, OPEN, LATE)
         ranges = due_windows(some, self.cut, self.cut.ends(first - 1), self.cut.ends(last))
         tables: dict[str, pl.DataFrame] = {}
-        late: dict[str, pl.DataFrame] = {}
         for name, layout in self.layouts.items():
-            closing, rest = split_at(self.of(name, OPEN), end)
-            closed = layout.closed(merge_panes(closing, layout))
-            known = self.of(name, PANES)
+            closed, known = self.close(name, end), self.of(name, PANES)
             tables[name] = merge_panes([*(chunk.frame for chunk in known), closed], layout)
-            late[name] = merge_panes([chunk.frame for chunk in self.of(name, LATE)], layout)
             live = [chunk for chunk in (*known, *chunked([closed])) if chunk.last >= needed]
             _, kept = split_at(live, needed)
             self.chunks |= {name + kind: () for kind in (FRONT, BACK, STEPS)}
-            self.chunks |= {name + OPEN: tuple(rest), name + PANES: tuple(kept)}
+            self.chunks[name + PANES] = tuple(kept)
         self.meta |= {"base": needed, "closed": end}
-        groups, numbered, amended = self._numbered(tables, late)
-        states = {
-            name: LeapWindows.of(numbered.get(name), amended.get(name), self.cut)
-            for name in {*numbered, *amended}
-        }
+        groups, numbered, late = self._numbered(tables)
+        states = {name: PaneWindows(table, self.cut) for name, table in numbered.items()}
         for part in neighbours(ranges, groups.height):
-            self.output.append(self.answers.blocks(groups, states, part))
+            self._put(groups, states, late, part)
 
     def _flip(self) -> None:
         """The block that is full becomes the back, with the steps by which it will leave."""
-        keys = self.answers.measures.keys
-        tables = {
-            name: merge_panes([chunk.frame for chunk in self.of(name, PANES)], layout)
-            for name, layout in self.layouts.items()
-        }
+        tables = {name: self.merged(name, PANES) for name in self.layouts}
         low = self.meta["base"] - 1
         self.meta["base"] += self.cut.per_window
         for name in self.layouts:
             self.chunks |= {name + kind: () for kind in (PANES, FRONT, BACK, STEPS)}
-        if not tables[GROUPS].height:
-            return
-        groups = number_groups([tables[GROUPS]], keys)
-        for name, table in number_each(tables, self.layouts, groups, keys).items():
+        groups, numbered = number_all(tables, self.layouts, self.answers.measures.keys)
+        for name, table in numbered.items():
             suffixes = Suffixes.of(table)
             self.chunks[name + BACK] = chunked([suffixes.whole(groups, low)])
             self.chunks[name + STEPS] = chunked(suffixes.steps(groups).iter_slices(STEP_ROWS))
-
-    def _forget(self, next_w: int) -> None:
-        if next_w != _NEVER:
-            self._drop_before(self.cut.first_pane(next_w), LATE)
 
     def _drop_before(self, pane: int, kind: str) -> None:
         for name in self.layouts:
@@ -435,12 +394,8 @@ def _followed(versions: list[pl.DataFrame], front: pl.DataFrame, layout: TableLa
     keys = list(layout.keys)
     old = pl.concat(versions) if versions else front.clear()
     places = pl.concat([old.select(PANE, *keys), front.select(PANE, *keys)]).unique()
-    after = (
-        places.join(front.drop(PANE), on=keys, how="inner", nulls_equal=True)
-        if keys
-        else (places.join(front.drop(PANE), how="cross"))
-    )
-    both = pl.concat([old, after.select(old.columns)])
+    how: Any = {"on": keys, "how": "inner", "nulls_equal": True} if keys else {"how": "cross"}
+    both = pl.concat([old, places.join(front.drop(PANE), **how).select(old.columns)])
     return layout.merge(both, [PANE, *keys]).select(old.columns)
 
 
