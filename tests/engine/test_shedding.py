@@ -22,8 +22,7 @@ from tests.support.oracle import oracle
 from windrow.engine.engine import Arrival
 from windrow.engine.load_shedding import WARM_UP, Effort
 from windrow.errors import QueryError
-from windrow.execution.ingest import _Gathering
-from windrow.execution.relational import RowsGathering
+from windrow.execution.delta_file import Gathering
 
 pytestmark = pytest.mark.deep
 
@@ -227,14 +226,13 @@ def test_a_query_does_not_take_in_what_only_others_need(tmp_path: Path, monkeypa
     """Another one keeps all rows; the panes of this one are only those of its kept windows."""
     queries = {"tumbling": QUERIES["tumbling"], "kept": (GENERAL, None)}
     taken: dict[str, list[int]] = {}
-    for kind in (_Gathering, RowsGathering):
-        plain = kind.take
+    plain = Gathering.take
 
-        def take(self: Any, accepted: Any, plain: Any = plain) -> None:
-            taken.setdefault(self.queries[0].name.partition("@")[0], []).extend(accepted["t"].to_list())
-            plain(self, accepted)
+    def take(self: Any, accepted: Any) -> None:
+        taken.setdefault(self.names[0].partition("@")[0], []).extend(accepted["t"].to_list())
+        plain(self, accepted)
 
-        monkeypatch.setattr(kind, "take", take)
+    monkeypatch.setattr(Gathering, "take", take)
     script = batches(1, count=12)
     w = connected(tmp_path, queries, 1.0, shares=False)
     for batch in script:

@@ -97,24 +97,24 @@ class CloseTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task_reports.undisturbed()
-        shard, received = self._received(batches)
-        run = _Run(self, shard, received)
-        yield from run.passed_on
-        yield task_reports.message(task_reports.DONE, run.run(), shard)
-        yield from run.routed
-
-    def _received(self, batches: Iterable[pa.RecordBatch]) -> tuple[int, list[pa.RecordBatch]]:
         rows = list(batches)
-        if self.shard is not None:
-            return self.shard(), rows
-        return int(rows[0].column(0)[0].as_py()), []
+        if self.shard is None:
+            run = _Run(self, int(rows[0].column(0)[0].as_py()), [])
+        else:
+            run = _Run(self, self.shard(), rows)
+        yield from run.passed_on
+        yield task_reports.message(task_reports.DONE, run.run(), run.shard)
+        yield from run.routed
 
 
 class _Run:
-    """One shard of one stage."""
+    """One shard of one stage: its state `before`, and what the stage below has `received` for it."""
 
     def __init__(self, task: CloseTask, shard: int, received: list[pa.RecordBatch]) -> None:
         self.task, self.shard, self.place = task, shard, task.place
+        self.number = task.stage * task.place.shards + shard
+        self.before = Shard(task.place.store, task.files.get(self.number, ()))
+        self.outbox = Spool(task.place, self.number, OUTBOX)
         self.rows: Counter[str] = Counter()
         self.passed: Counter[str] = Counter()
         self.faults: dict[str, task_reports.Fault] = {}
@@ -126,121 +126,109 @@ class _Run:
         #: query groups, by the names under which their rows are filed
         self.moving: dict[str, Moving] = {}
         for batch in received:
-            self._sort_out(batch)
-
-    def _sort_out(self, batch: pa.RecordBatch) -> None:
-        found: Routed
-        for found in task_reports.contents(batch, task_reports.ROUTED):
-            self.incoming.setdefault(found.query, []).append(found)
-        for place, kind in enumerate(batch.column("kind").to_pylist()):
-            if kind != task_reports.ROUTED:
-                self.passed_on.append(batch.slice(place, 1))
+            found: Routed
+            for found in task_reports.contents(batch, task_reports.ROUTED):
+                self.incoming.setdefault(found.query, []).append(found)
+            for place, kind in enumerate(batch.column("kind").to_pylist()):
+                if kind != task_reports.ROUTED:
+                    self.passed_on.append(batch.slice(place, 1))
 
     def run(self) -> task_reports.Closed:
         """Move every query that has a level here."""
-        place, task = self.place, self.task
-        number = task.stage * place.shards + self.shard
-        before = Shard(place.store, task.files.get(number, ()))
-        name = place.new_name(number)
+        task, before = self.task, self.before
         files: list[ChunkRef] = []
-        with (
-            Spool(place, number, OUTBOX) as outbox,
-            change_shard(before, name, files) as change,
-        ):
+        with self.outbox, change_shard(before, self.place.new_name(self.number), files) as change:
+
+            def keep(states: Mapping[str, State]) -> None:
+                for operator, state in states.items():
+                    change.put(operator, state)
+
             for work in task.work:
                 if work.query.unit.stages > task.stage:
                     with task_reports.timed(self.seconds, work.query.name):
                         for operator in before.operators if work.begins_anew else ():
                             if operator.partition(OF)[0] == work.query.name:
                                 change.drop(operator)
-                        for operator, state in self._moved(work, before, outbox).items():
-                            change.put(operator, state)
+                        keep(self._moved(work))
             for moving in self.moving.values():
-                for operator, state in moving.states.items():
-                    change.put(operator, state)
+                keep(moving.states)
             self._share_alike()
             for common in task.shared if task.stage == 0 else ():
                 with task_reports.timed(self.seconds, *(asker.query for asker in common.turn.askers)):
-                    for operator, state in self._shared(common, before, outbox).items():
-                        change.put(operator, state)
+                    keep(self._shared(common))
             for operator in before.operators:
                 if operator.partition(OF)[0] not in task.alive:
                     change.drop(operator)
         known = dict(self.rows), self.faults, self.cells, self.seconds, task.stage, dict(self.passed)
-        return task_reports.Closed(number, tuple(files), outbox.ref, *known)
+        return task_reports.Closed(self.number, tuple(files), self.outbox.ref, *known)
 
-    def _moved(self, work: QueryWork, before: Shard, outbox: Spool) -> Mapping[str, State]:
+    def _moved(self, work: QueryWork) -> Mapping[str, State]:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""
         unit = work.query.unit
         try:
             if work.host is not None:
-                return admitted(work.host, work.query, before, work.clock.now)
+                return admitted(work.host, work.query, self.before, work.clock.now)
             if work.replaced is not None:
-                return replanned(work.replaced, work.query, before, work.clock.now)
-            if isinstance(unit, SlidingUnit):
-                return self._slid(work, unit, before, outbox)
-            return self._advanced(work, unit, before, outbox)
+                return replanned(work.replaced, work.query, self.before, work.clock.now)
+            return self._slid(work, unit) if isinstance(unit, SlidingUnit) else self._advanced(work, unit)
         except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
             self.faults[work.query.name] = task_reports.fault_of(error, work.query.name)
             return {}
 
-    def _shared(self, work: SharedWork, before: Shard, outbox: Spool) -> Mapping[str, State]:
+    def _shared(self, work: SharedWork) -> Mapping[str, State]:
         """The next state of a shared state, all its queries being answered; a fault of each if that fails."""
         operator, shared_state = operator_of(work.name), work.turn.shared_state
         try:
             delta = pane_grids_of(open_files(self.place.store, work.deltas), shared_state, self.shard)
-            found = shared_kernel.advance(work.turn, before.state(operator), delta)
+            found = shared_kernel.advance(work.turn, self.before.state(operator), delta)
             followers = {asker.query: asker.followers for asker in work.turn.askers}
             for pack in found.packs:
-                outbox.writer.add_pack(pack.table, pack.queries)
+                self.outbox.writer.add_pack(pack.table, pack.queries)
                 at, first = instants(pack.table), 0
                 for query, rows in pack.queries:
                     self.rows[query] += rows
                     for follower in followers[query]:
                         self.rows[follower.query] += int(follower.wants(at[first : first + rows]).sum())
                     first += rows
-            self.faults |= {
-                query: task_reports.fault_of(error, query) for query, error in found.faults.items()
-            }
+            for query, error in found.faults.items():
+                self.faults[query] = task_reports.fault_of(error, query)
             self.cells[work.name] = found.cells
             return {operator: found.state}
         except Exception as error:  # noqa: BLE001  whatever is wrong here must not stop other queries
             self.faults[work.name] = task_reports.fault_of(error, work.name)
             return {}
 
-    def _slid(self, work: QueryWork, unit: SlidingUnit, before: Shard, outbox: Spool) -> Mapping[str, State]:
+    def _slid(self, work: QueryWork, unit: SlidingUnit) -> Mapping[str, State]:
         levels, stage = unit.program.levels, self.task.stage
         operator = f"{work.query.name}{OF}{stage}"
         clock = work.clock if stage == 0 else PaneClock(work.clock.before, work.clock.now)
-        delta = self._delta(work, unit, levels[stage], before)
+        delta = self._delta(work, unit, levels[stage])
         kernel = levels[stage].kernel
         if work.drops is not None and len(levels) == stage + 1:
             kernel = without(kernel, work.drops)
         elif stage < len(work.unread) and (unread := work.unread[stage]) is not None:
             kernel = without(kernel, unread)
-        moved, answers = kernel.advance(before.state(operator), delta, clock)
+        moved, answers = kernel.advance(self.before.state(operator), delta, clock)
         if len(levels) > stage + 1:
             self._route(work.query.name, levels[stage + 1], answers, work.clock)
         else:
-            self._give(work, (_complete(table, work, unit) for table in answers), outbox)
+            self._give(work, (_complete(table, work, unit) for table in answers))
         return {operator: moved}
 
-    def _advanced(
-        self, work: QueryWork, unit: GeneralUnit, before: Shard, outbox: Spool
-    ) -> Mapping[str, State]:
+    def _advanced(self, work: QueryWork, unit: GeneralUnit) -> Mapping[str, State]:
         moving = self.moving.setdefault(work.query.files, Moving())
         files = open_files(self.place.store, work.deltas)
         turn = ShardEpoch(work.query, self.shard, self.place.shards, work.clock, work.changed, work.reports)
-        after, answers, pieces = advance(unit, turn, files, before, moving)
+        after, answers, pieces = advance(unit, turn, files, self.before, moving)
         first: int | None = None
         if work.complete_from is not None and unit.memory is not None:
             first = work.complete_from + unit.memory
             answers = answers.filter(pc.greater_equal(answers.column(0), first))
-        self._give(work, [answers], outbox)
+        self._give(work, [answers])
         if work.lifetimes:
             lived = ingest.lived_rows(pieces, unit.program.emit.schema.names, first)
             if lived.height:
-                outbox.writer.add(ingest.archived_section(work.query.name), lived.to_arrow())
+                self.outbox.writer.add(ingest.archived_section(work.query.name), lived.to_arrow())
         return after
 
     def _share_alike(self) -> None:
@@ -255,31 +243,26 @@ class _Run:
                 for query in users[name]:
                     self.seconds[query] += part.seconds / len(users[name])
 
-    def _delta(self, work: QueryWork, unit: SlidingUnit, level: Level, before: Shard) -> Delta:
+    def _delta(self, work: QueryWork, unit: SlidingUnit, level: Level) -> Delta:
         if self.task.stage == 0:
             files = open_files(self.place.store, work.deltas)
             tables = tables_of(files, work.query.name, unit.program, self.shard)
             if work.seed is not None:
                 layouts = level.answers.measures.layouts
-                brought = work.seed.tables(before.state(f"{work.seed.shared_state}{OF}0"), unit.program)
+                brought = work.seed.tables(self.before.state(f"{work.seed.shared_state}{OF}0"), unit.program)
                 both = {name: [each[name] for each in (brought, tables) if name in each] for name in layouts}
                 merged = {name: merge_panes(frames, layouts[name]) for name, frames in both.items()}
                 tables = {name: frame for name, frame in merged.items() if frame.height}
             return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)
         return _from_below(level, self.incoming.get(work.query.name, []), work.clock)
 
-    def _give(self, work: QueryWork, answers: Iterable[pa.Table], outbox: Spool) -> None:
+    def _give(self, work: QueryWork, answers: Iterable[pa.Table]) -> None:
         """Answers go to the outbox."""
         for answered in answers:
-            self._put(work.query.name, answered, work.drops, outbox)
-
-    def _put(
-        self, query: str, answered: pa.Table, drops: Callable[[int], bool] | None, outbox: Spool
-    ) -> None:
-        table = answered if drops is None else _kept(answered, drops)
-        if table.num_rows:
-            outbox.writer.add(query, table)
-            self.rows[query] += table.num_rows
+            table = answered if work.drops is None else _kept(answered, work.drops)
+            if table.num_rows:
+                self.outbox.writer.add(work.query.name, table)
+                self.rows[work.query.name] += table.num_rows
 
     def _route(self, query: str, level: Level, answers: Iterator[pa.Table], clock: PaneClock) -> None:
         """The answers as pane states of the next level, each to the shard its group is in."""
@@ -296,9 +279,8 @@ class _Run:
         # every shard learns which window is the last, those without rows too
         for shard in range(self.place.shards) if latest is not None else ():
             tables = {name: _packed(parts, level, name) for name, parts in pieces.get(shard, {}).items()}
-            self.routed.append(
-                task_reports.message(task_reports.ROUTED, Routed(query, tables, latest), shard)
-            )
+            found = Routed(query, tables, latest)
+            self.routed.append(task_reports.message(task_reports.ROUTED, found, shard))
 
 
 def _complete(table: pa.Table, work: QueryWork, unit: SlidingUnit) -> pa.Table:

@@ -5,13 +5,12 @@
     ("table", name)                  changes of a table, for all queries and shards; the driver writes them
 
 Nothing in them is about the past: state is not read when rows come in.
-
-Where tasks write, and for which commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +18,11 @@ from typing import Any
 import polars as pl
 
 from windrow.algebra.types import DataType
+from windrow.execution.reports import Fault, fault_of
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
+from windrow.kernels.intake import Known
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.panes.program import Level, PaneProgram
 from windrow.kernels.state import PANE
@@ -76,6 +77,8 @@ class Spool:
 
 
 QUERY, FEED, TABLE = "query", "feed", "table"
+#: rows or states waiting in memory are merged when there are this many
+_MANY_ROWS = 1 << 20
 
 
 def key_types(level: Level) -> dict[str, DataType]:
@@ -84,33 +87,93 @@ def key_types(level: Level) -> dict[str, DataType]:
     return {name: key.type for name, (_, key) in zip(names, level.query.aggregate.keys, strict=True)}
 
 
-def put_tables(
-    writer: chunk.ChunkWriter, query: str, level: Level, tables: Mapping[str, pl.DataFrame], count: int
-) -> None:
-    """Write the pane tables of a query, each shard's rows by themselves."""
-    kinds = key_types(level)
-    for name, frame in tables.items():
-        for shard, rows in split(frame, kinds, count):
-            lowest, highest = rows[PANE].min(), rows[PANE].max()
-            writer.add((QUERY, query, name, shard), rows.to_arrow(), lowest, highest)  # type: ignore[arg-type]
+class Gathering(ABC):
+    """What a batch brings to queries, or to a shared state, growing with each piece of it: tables of rows or
+    states that are filed under `name`. After an error nothing is computed any more."""
+
+    def __init__(self, name: str, names: Iterable[str]) -> None:
+        self.name, self.names = name, tuple(names)
+        #: the last window in which a new row is first seen
+        self.latest: int | None = None
+        self.fault: Fault | None = None
+        self._waiting: dict[str, list[pl.DataFrame]] = {}
+
+    def take(self, accepted: pl.DataFrame) -> None:
+        """Some accepted rows."""
+        if self.fault is not None or not accepted.height:
+            return
+        try:
+            for table, frame in self._tables(accepted).items():
+                waiting = self._waiting.setdefault(table, [])
+                waiting.append(frame)
+                if len(waiting) > 1 and sum(each.height for each in waiting) > _MANY_ROWS:
+                    self._waiting[table] = [self._merged(table, waiting)]
+        except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
+            self.fault = fault_of(error, self.names[0])
+
+    def put(self, spool: Spool, shards: int) -> None:
+        """Write what was gathered, each shard's rows by themselves."""
+        for table, waiting in self._waiting.items() if self.fault is None else ():
+            for shard, rows in split(self._merged(table, waiting), self._routes(table), shards):
+                spool.writer.add((QUERY, self.name, table, shard), rows.to_arrow(), *self._bounds(rows))
+
+    @abstractmethod
+    def _tables(self, accepted: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        """What the rows are, for each table."""
+
+    @abstractmethod
+    def _merged(self, table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """Frames of a table as one."""
+
+    @abstractmethod
+    def _routes(self, table: str) -> Mapping[str, DataType]:
+        """The columns by which the rows of a table go to shards, with their types."""
+
+    def _bounds(self, rows: pl.DataFrame) -> tuple[int, ...]:
+        """The least and the greatest pane of rows, where a reader is to know them."""
+        return ()
+
+
+class PaneGathering(Gathering):
+    """The pane states of one query."""
+
+    def __init__(self, query: str, program: PaneProgram, known: Known) -> None:
+        super().__init__(query, [query])
+        self.level, self.source = program.bottom, program.column(known)
+        self.clock = program.clock(known, known)
+
+    def _tables(self, accepted: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        rows = self.level.scanned(accepted, self.source)
+        latest = self.level.latest(rows, self.clock)
+        self.latest = max((w for w in (latest, self.latest) if w is not None), default=None)
+        return self.level.tables(rows)
+
+    def _merged(self, table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        return merge_panes(frames, self.level.answers.measures.layouts[table])
+
+    def _routes(self, table: str) -> Mapping[str, DataType]:
+        return key_types(self.level)
+
+    def _bounds(self, rows: pl.DataFrame) -> tuple[int, ...]:
+        return rows[PANE].min(), rows[PANE].max()  # type: ignore[return-value]
+
+
+def sections(files: Iterable[chunk.OpenChunk], key: chunk.Key) -> list[pl.DataFrame]:
+    """What is under a key in delta files."""
+    return [to_frame(file.read(key)) for file in files if key in file.keys]
 
 
 def tables_of(
-    files: Iterable[chunk.OpenChunk], query: str, program: PaneProgram, shard: int
+    files: Sequence[chunk.OpenChunk], query: str, program: PaneProgram, shard: int
 ) -> dict[str, pl.DataFrame]:
     """What some delta files hold for a query in a shard: one table of panes for each of its tables."""
     layouts = program.bottom.answers.measures.layouts
-    found: dict[str, list[pl.DataFrame]] = {name: [] for name in layouts}
-    shared = native_query(program)
-    for file in files:
-        keys = set(file.keys)
-        for name, tables in found.items():
-            if (QUERY, query, name, shard) in keys:
-                tables.append(to_frame(file.read((QUERY, query, name, shard))))
-        if shared is not None and (FEED, shared.feed, shard) in keys:
-            panes = shared.panes(to_frame(file.read((FEED, shared.feed, shard))))
-            # other queries cut finer: several panes of the feed are one of this query
-            found[GROUPS].append(layouts[GROUPS].merge(panes, [PANE, *layouts[GROUPS].keys]))
+    found = {name: sections(files, (QUERY, query, name, shard)) for name in layouts}
+    native, groups = native_query(program), layouts[GROUPS]
+    if native is not None:
+        # other queries cut finer: several panes of the feed are one of this query
+        panes = [native.panes(feed) for feed in sections(files, (FEED, native.feed, shard))]
+        found[GROUPS] += [groups.merge(each, [PANE, *groups.keys]) for each in panes]
     merged = {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
     return {name: frame for name, frame in merged.items() if frame.height}
 

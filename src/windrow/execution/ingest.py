@@ -6,8 +6,8 @@ Spark has aggregated already, and only has to put it away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import gcd
 
 import numpy as np
@@ -18,21 +18,17 @@ from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import DataError, WindrowError
 from windrow.execution import kept_rows, malformed_rows, relational, shared
-from windrow.execution.bundle import Bundle, as_declared, parted
-from windrow.execution.delta_file import FEED, Spool, WriteTarget, put_tables
-from windrow.execution.reports import DONE, Fault, Ingested, fault_of, message, timed, undisturbed
-from windrow.kernels.clock import PaneClock
+from windrow.execution.bundle import Arrived, Bundle, as_declared, parted
+from windrow.execution.delta_file import FEED, Gathering, PaneGathering, Spool, WriteTarget
+from windrow.execution.reports import Ingested, IngestTask, late_section, timed
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.kernels.columnar.hashing import split
-from windrow.kernels.intake import Intake, Known, Observed, moments_of
-from windrow.kernels.panes.pane_tables import merge_panes
-from windrow.kernels.panes.program import PaneProgram
+from windrow.kernels.intake import Intake, Observed, moments_of
 from windrow.kernels.relational.signed_rows import VE, VS, N
-from windrow.kernels.shared.shared_state import SharedState
 from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, NO_ROW, SHED, Feed, native_query
 from windrow.physical.units import SlidingUnit
 from windrow.state.names import OUTBOX, RESERVED
-from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, Instant, too_far
+from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
 from windrow.windows.progress import Batch
 
 # ------------------------------------------------------------ needless rows
@@ -141,56 +137,33 @@ def _signed(word: int) -> int:
 # ------------------------------------------------------------ ingest
 
 
-#: pane states waiting in memory are merged when there are this many
-_MANY_ROWS = 1 << 20
-
-
 @dataclass(frozen=True)
-class RowsTask:
-    """Rows to pane states, for every query by itself. `late_sink` keeps late rows for a sink."""
+class RowsTask(IngestTask):
+    """The rows of a batch, which come to it, to pane states, for every query by itself."""
 
-    stream: Stream
-    known: Known
+    batch: Arrived
     now: int
     place: WriteTarget
-    queries: tuple[Bundle, ...]
-    late_sink: str | None = None
-    #: what is known of all streams
-    others: Mapping[str, Known] = field(default_factory=dict)
-    #: how far each table is
-    held: Mapping[str, Instant] = field(default_factory=dict)
-    #: rows that no query needs: intervals [begin, end) of WATTR
-    shed: tuple[tuple[int, int], ...] = ()
-    #: rows that a query does not need, although another may
-    own: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-    #: whether archives are to have the accepted rows
-    archived: bool = False
-    #: what is kept once for all queries that share it
-    shared_states: tuple[SharedState, ...] = ()
-    #: what malformed rows are filed under, if a sink is to have them
-    malformed_sink: str | None = None
-    #: whether malformed rows are left out, and counted
-    hands_on: bool = False
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        undisturbed()
-        yield message(DONE, self.run(batches))
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
-        """Take the rows; what is wrong with them as a whole is told, not raised."""
         try:
             return self._run(batches)
         except DataError as error:
-            return Ingested(self.stream.name, refusal=error)
+            return Ingested(self.batch.stream.name, refusal=error)
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
-        intake, known = Intake(self.stream), self.known
-        gathering = [self._gathering(queries) for queries in _filed_together(self.queries)]
-        common = [shared.SharedStateGathering(shared_state) for shared_state in self.shared_states]
+        batch, place = self.batch, self.place
+        stream, known = batch.stream, batch.known
+        intake, late_sink = (
+            Intake(stream),
+            late_section(stream.name) if stream.late_sink is not None else None,
+        )
+        own = [self._gathering(queries) for queries in _filed_together(batch.queries)]
+        common = [shared.SharedStateGathering(shared_state) for shared_state in batch.shared_states]
         observed: list[Observed] = []
-        place, shed, malformed = self.place, 0, 0
+        shed = malformed = 0
         spent: dict[str, float] = {}
-        with Spool(place, folder=OUTBOX) as outbox, kept_rows.KeptWriter(place, self.stream) as kept:
+        with Spool(place, folder=OUTBOX) as outbox, kept_rows.KeptWriter(place, stream) as kept:
             for rows in batches:
                 frame, left_out = self._read(rows, intake, outbox)
                 malformed += left_out
@@ -198,71 +171,69 @@ class RowsTask:
                 # numbers go on where this piece's rows ended; pieces with numbers are judged one by one
                 known = intake.counted(known, judged.observed)
                 observed.append(judged.observed)
-                if self.stream.keep is not None:
+                if stream.keep is not None:
                     kept.add(judged.accepted)
-                needed = without(judged.accepted, self.stream.wattr, self.shed)
+                needed = without(judged.accepted, stream.wattr, batch.shed)
                 shed += judged.accepted.height - needed.height
-                for each in gathering:
-                    with timed(spent, *(query.name for query in each.queries)):
-                        each.take(self._own(needed, each.queries[0].name))
+                for each in own:
+                    with timed(spent, *each.names):
+                        each.take(self._own(needed, each.names[0]))
                 for shared_state in common:
                     shared_state.take(needed)
-                if self.archived and judged.accepted.height:
-                    accepted = stream_rows(self.stream, judged.accepted)
-                    outbox.writer.add(archived_section(stream_source(self.stream.name)), accepted.to_arrow())
-                if self.late_sink is not None and judged.late.height:
-                    outbox.writer.add(self.late_sink, judged.late.to_arrow())
-        with Spool(place, stream=self.stream.name) as spool:
-            for each in gathering:
-                with timed(spent, *(query.name for query in each.queries)):
+                if batch.archived and judged.accepted.height:
+                    accepted = stream_rows(stream, judged.accepted)
+                    outbox.writer.add(archived_section(stream_source(stream.name)), accepted.to_arrow())
+                if late_sink is not None and judged.late.height:
+                    outbox.writer.add(late_sink, judged.late.to_arrow())
+        with Spool(place, stream=stream.name) as spool:
+            for each in own:
+                with timed(spent, *each.names):
                     each.put(spool, place.shards)
             for shared_state in common:
                 shared_state.put(spool, place.shards)
+        everything: list[Gathering] = [*own, *common]
         return Ingested(
-            self.stream.name,
+            stream.name,
             Observed.all(observed),
             spool.ref,
             outbox.ref,
-            0,
-            {q.name: each.latest for each in gathering if each.latest is not None for q in each.queries},
-            {
-                **{q.name: each.fault for each in gathering if each.fault is not None for q in each.queries},
-                **{each.name: each.fault for each in common if each.fault is not None},
-            },
-            shed,
-            kept.ref,
+            latest={name: each.latest for each in own if each.latest is not None for name in each.names},
+            faults={name: each.fault for each in everything if each.fault is not None for name in each.names},
+            shed=shed,
+            kept=kept.ref,
             seconds=spent,
             malformed=malformed,
         )
 
     def _read(self, rows: pa.RecordBatch, intake: Intake, outbox: Spool) -> tuple[pl.DataFrame, int]:
         """The rows of a batch, and how many were malformed; these are put away, if a sink is to have them."""
-        batch, told = parted(rows)
+        stream, sink = self.batch.stream, self.batch.malformed_sink
+        rest, told = parted(rows)
         left_out = 0
         if told is not None:
             left_out += len(told)
-            if self.malformed_sink is not None:
-                outbox.writer.add(self.malformed_sink, malformed_rows.letters(told.to_pylist()))
-        frame = frame_from_arrow(as_declared(batch, self.stream.schema), self.stream.schema)
-        if self.hands_on and self.stream.domain.resolution is not None:
+            if sink is not None:
+                outbox.writer.add(sink, malformed_rows.letters(told.to_pylist()))
+        frame = frame_from_arrow(as_declared(rest, stream.schema), stream.schema)
+        if self.batch.hands_on and stream.domain.resolution is not None:
             frame, stray = intake.sound(frame)
             left_out += stray.height
-            if self.malformed_sink is not None and stray.height:
-                outbox.writer.add(self.malformed_sink, malformed_rows.stray_letters(self.stream, stray))
+            if sink is not None and stray.height:
+                outbox.writer.add(sink, malformed_rows.stray_letters(stream, stray))
         return frame, left_out
 
     def _own(self, needed: pl.DataFrame, query: str) -> pl.DataFrame:
         """The rows that a query needs itself; where it needs all that anybody does, nothing is looked at."""
-        own = self.own.get(query, ())
-        return without(needed, self.stream.wattr, own) if own != self.shed else needed
+        own = self.batch.own.get(query, ())
+        return without(needed, self.batch.stream.wattr, own) if own != self.batch.shed else needed
 
-    def _gathering(self, queries: Sequence[Bundle]) -> _Gathering | relational.RowsGathering:
-        unit = queries[0].unit
+    def _gathering(self, queries: Sequence[Bundle]) -> Gathering:
+        unit, stream, known = queries[0].unit, self.batch.stream.name, self.batch.known
         if isinstance(unit, SlidingUnit):
             (query,) = queries
-            return _Gathering(query, unit.program, self.known)
-        everything = {**self.others, self.stream.name: self.known}
-        return relational.RowsGathering(queries, unit, self.stream.name, everything, self.held)
+            return PaneGathering(query.name, unit.program, known)
+        everything = {**self.batch.others, stream: known}
+        return relational.RowsGathering(queries, unit, stream, everything, self.batch.held)
 
 
 def _filed_together(queries: Iterable[Bundle]) -> Iterable[list[Bundle]]:
@@ -273,54 +244,8 @@ def _filed_together(queries: Iterable[Bundle]) -> Iterable[list[Bundle]]:
     return found.values()
 
 
-class _Gathering:
-    """The pane states of one query, growing with each piece of the batch."""
-
-    def __init__(self, query: Bundle, program: PaneProgram, known: Known) -> None:
-        self.query, self.queries, self.program, self.name = query, (query,), program, query.name
-        self.level = program.bottom
-        self.source = program.column(known)
-        self.clock: PaneClock = program.clock(known, known)
-        self.latest: int | None = None
-        self.fault: Fault | None = None
-        self._waiting: dict[str, list[pl.DataFrame]] = {}
-
-    def take(self, accepted: pl.DataFrame) -> None:
-        """Some accepted rows. After an error the query is not computed any more."""
-        if self.fault is not None or not accepted.height:
-            return
-        try:
-            rows = self.level.scanned(accepted, self.source)
-            latest = self.level.latest(rows, self.clock)
-            self.latest = max((w for w in (latest, self.latest) if w is not None), default=None)
-            for name, frame in self.level.tables(rows).items():
-                self._wait(name, frame)
-        except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
-            self.fault = fault_of(error, self.query.name)
-
-    def put(self, spool: Spool, shards: int) -> None:
-        """Write what was gathered."""
-        if self.fault is not None:
-            return
-        tables = {name: self._merged(name) for name in self._waiting}
-        tables = {name: frame for name, frame in tables.items() if frame.height}
-        if tables:
-            put_tables(spool.writer, self.query.name, self.level, tables, shards)
-
-    def _wait(self, name: str, frame: pl.DataFrame) -> None:
-        if not frame.height:
-            return
-        waiting = self._waiting.setdefault(name, [])
-        waiting.append(frame)
-        if len(waiting) > 1 and sum(each.height for each in waiting) > _MANY_ROWS:
-            self._waiting[name] = [self._merged(name)]
-
-    def _merged(self, name: str) -> pl.DataFrame:
-        return merge_panes(self._waiting[name], self.level.answers.measures.layouts[name])
-
-
 @dataclass(frozen=True)
-class FeedTask:
+class FeedTask(IngestTask):
     """Natively aggregated panes to delta files; `observes` is false for all feeds of a batch but one."""
 
     stream: Stream
@@ -328,18 +253,13 @@ class FeedTask:
     place: WriteTarget
     queries: tuple[Bundle, ...]
     observes: bool = True
-    before: Mapping[str, PaneClock] = field(default_factory=dict)
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        undisturbed()
-        yield message(DONE, self.run(list(batches)))
-
-    def run(self, batches: list[pa.RecordBatch]) -> Ingested:
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
         """Put the panes away, each shard's by themselves."""
-        if not batches:
+        received = list(batches)
+        if not received:
             return Ingested(self.stream.name)
-        table = pa.Table.from_batches(batches)
-        frame = self._frame(table)
+        frame = self._frame(pa.Table.from_batches(received))
         malformed = frame[BEGIN].eq(NO_ROW).fill_null(False)
         refused, frame = int(frame.filter(malformed)[COUNT].sum()), frame.filter(~malformed)
         late, shed = frame[BEGIN].is_null(), frame[BEGIN].eq(SHED).fill_null(False)
@@ -347,11 +267,10 @@ class FeedTask:
         if refusal is not None:
             return Ingested(self.stream.name, refusal=refusal)
         panes = frame.filter(~late & ~shed)
-        place = self.place
-        with Spool(place, stream=self.stream.name) as spool:
+        with Spool(self.place, stream=self.stream.name) as spool:
             for feed in self.feed.parts or (self.feed,):
                 own = self.feed.part(panes, feed)
-                for shard, rows in split(own, feed.key_kinds, place.shards):
+                for shard, rows in split(own, feed.key_kinds, self.place.shards):
                     spool.writer.add((FEED, feed.name, shard), rows.to_arrow())
         return Ingested(
             self.stream.name,
@@ -407,21 +326,19 @@ class FeedTask:
 
 
 @dataclass(frozen=True)
-class LettersTask:
+class LettersTask(IngestTask):
     """Malformed rows that Spark has only counted, on their way to a sink."""
 
     stream: str
     section: str
     place: WriteTarget
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        undisturbed()
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
         with Spool(self.place, folder=OUTBOX) as outbox:
             for batch in batches:
-                outbox.writer.add(
-                    self.section, malformed_rows.letters(batch.column(malformed_rows.MALFORMED).to_pylist())
-                )
-        yield message(DONE, Ingested(self.stream, outbox=outbox.ref))
+                told = batch.column(malformed_rows.MALFORMED).to_pylist()
+                outbox.writer.add(self.section, malformed_rows.letters(told))
+        return Ingested(self.stream, outbox=outbox.ref)
 
 
 # ------------------------------------------------------------ archive rows

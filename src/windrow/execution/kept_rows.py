@@ -6,7 +6,7 @@ Anything that reads Parquet reads it: times are times, and `arrival_ts` is a col
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -18,10 +18,9 @@ import pyarrow.parquet as pq
 
 from windrow.algebra.catalog import PSEUDO_COLUMNS, Stream
 from windrow.algebra.expressions import Field, Schema
-from windrow.algebra.types import Kind
 from windrow.errors import DataError, StateError
 from windrow.execution import bundle, delta_file, reports
-from windrow.kernels.columnar.columns import frame_from_arrow, polars_type
+from windrow.kernels.columnar.columns import arrow_type, frame_from_arrow, polars_type, published
 from windrow.kernels.intake import Intake, Known
 from windrow.state import chunk, crash, manifest, names
 from windrow.state.store import Store, damaged, explained
@@ -29,8 +28,6 @@ from windrow.windows.domain import ARRIVAL_TS
 
 #: the only part of such a file, and rows that are written together
 ROWS, _ROWS_PER_GROUP = "rows", 1 << 16
-_DAY = 86_400_000_000
-_TIMES = {Kind.TIMESTAMP: pa.timestamp("us", tz="UTC"), Kind.INTERVAL: pa.duration("us")}
 
 
 def kept_schema(stream: Stream) -> Schema:
@@ -100,7 +97,7 @@ class KeptWriter:
 
 
 @dataclass(frozen=True)
-class KeepTask:
+class KeepTask(reports.IngestTask):
     """Keeps rows of a batch whose queries need only what Spark makes of them."""
 
     stream: Stream
@@ -108,19 +105,13 @@ class KeepTask:
     now: int
     place: delta_file.WriteTarget
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reports.undisturbed()
-        yield reports.message(reports.DONE, self.run(batches))
-
     def run(self, batches: Iterable[pa.RecordBatch]) -> reports.Ingested:
         """Judge the rows and keep those that count."""
-        intake = Intake(self.stream)
+        intake, schema = Intake(self.stream), self.stream.schema
         try:
             with KeptWriter(self.place, self.stream) as kept:
                 for batch in batches:
-                    frame = frame_from_arrow(
-                        bundle.as_declared(batch, self.stream.schema), self.stream.schema
-                    )
+                    frame = frame_from_arrow(bundle.as_declared(batch, schema), schema)
                     kept.add(intake.judge(self.known, frame, self.now).accepted)
         except DataError as error:
             return reports.Ingested(self.stream.name, refusal=error)
@@ -172,18 +163,13 @@ def _moment(stream: Stream) -> str:
 
 def _for_readers(accepted: pl.DataFrame, stream: Stream) -> pa.Table:
     """Times as times; what is inside arrays stays as kernels have it."""
-    named = accepted.rename({f"#{ARRIVAL_TS}": ARRIVAL_TS})
-    columns = {field.name: _cast(named[field.name], field.type.kind) for field in kept_schema(stream)}
-    return pa.table(columns)
-
-
-def _cast(column: pl.Series, kind: Kind) -> pa.Array:
-    if kind is Kind.DATE:
-        return (column // _DAY).cast(pl.Int32).to_arrow().cast(pa.date32())
-    found = column.to_arrow()
-    if kind in (Kind.STRING, Kind.BINARY):
-        found = found.cast(pa.string() if kind is Kind.STRING else pa.binary())
-    return found.cast(_TIMES[kind]) if kind in _TIMES else found
+    schema = kept_schema(stream)
+    table = accepted.rename({f"#{ARRIVAL_TS}": ARRIVAL_TS}).select(schema.names).to_arrow()
+    fields = [
+        own if field.type.fields else pa.field(field.name, arrow_type(field.type))
+        for own, field in zip(table.schema, schema, strict=True)
+    ]
+    return published(table, pa.schema(fields))
 
 
 class _Summed:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from windrow.execution import bundle, delta_file, ingest
 from windrow.execution.close import CloseTask
-from windrow.execution.reports import DONE, Closed, Ingested, contents, late_section
+from windrow.execution.reports import DONE, Closed, Ingested, contents
 
 #: state and new panes of at most this many bytes, of at most so many queries, are moved on here
 SMALL_STATE, FEW_QUERIES = 8 << 20, 8
@@ -41,12 +41,8 @@ class HereJobs:
         self, batches: Sequence[bundle.Arrived], place: delta_file.WriteTarget, now: int
     ) -> list[Ingested]:
         """One partition after the other."""
-        return [
-            report
-            for batch in batches
-            for partition in self._partitions(batch)
-            for report in [ingest_here(batch, partition, place, now)]
-        ]
+        pieces = [(batch, rows) for batch in batches for rows in self._partitions(batch)]
+        return [ingest_here(batch, rows, place, now) for batch, rows in pieces]
 
     def _partitions(self, batch: bundle.Arrived) -> Sequence[pa.Table]:
         rows = batch.frame.table() if isinstance(batch.frame, bundle.Few) else batch.frame
@@ -61,11 +57,8 @@ class HereJobs:
 
 
 def rows_task(batch: bundle.Arrived, place: delta_file.WriteTarget, now: int) -> ingest.RowsTask:
-    """The task that takes the rows of a batch."""
-    sink = late_section(batch.stream.name) if batch.stream.late_sink is not None else None
-    more = batch.others, batch.held, batch.shed, batch.own, batch.archived, batch.shared_states
-    known = batch.stream, batch.known, now, place, batch.queries, sink, *more
-    return ingest.RowsTask(*known, malformed_sink=batch.malformed_sink, hands_on=batch.hands_on)
+    """The task that takes the rows of a batch; it is sent without them."""
+    return ingest.RowsTask(replace(batch, frame=None), now, place)
 
 
 def ingest_here(batch: bundle.Arrived, rows: pa.Table, place: delta_file.WriteTarget, now: int) -> Ingested:

@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -99,14 +99,24 @@ class Told:
     @property
     def fault(self) -> RowFault:
         """What is wrong with it."""
-        if self.raw is not None or not self.values:
-            return _fault_of_text(self.shape, self.raw)
-        return _fault_of_values(self.shape, self.values)
+        if self.raw is None and self.values:
+            texts = [
+                None if value is None else value.decode("utf-8", "surrogateescape") for value in self.values
+            ]
+            row = dict(zip((name for name, *_ in self.shape.columns), texts, strict=False))
+            return _first_fault(self.shape, row, self.shape.delimiter.join(text or "" for text in texts))
+        if not (raw := self.raw or b"").strip():
+            return RowFault(f"an empty text is no row of {self.shape.title}")
+        text = raw.decode("utf-8", "surrogateescape")
+        return (
+            _fault_of_json(self.shape, text) if self.shape.kind == "json" else _fault_of_csv(self.shape, text)
+        )
 
     @property
     def where(self) -> str:
-        """Where it is from, for people."""
-        return _shown_place(self.place)
+        """Where it is from, for people: a file by its path."""
+        found = re.fullmatch(r"file:(?://)?(/.*)", self.place)
+        return unquote(found[1]) if found else self.place
 
     @property
     def text(self) -> str:
@@ -119,20 +129,22 @@ class Told:
         return written.getvalue()
 
 
-def stray_letters(stream: Stream, rows: pl.DataFrame) -> pa.Table:
-    """The same of rows whose windowing attribute is no multiple of its RESOLUTION."""
-    texts = [",".join("" if value is None else str(value) for value in row) for row in rows.rows()]
-    reasons = [off_grid(stream, value).message for value in rows[stream.wattr].to_list()]
-    columns = [[""] * rows.height, [stream.wattr] * rows.height, reasons, texts]
-    return pa.table([pa.array(column, pa.string()) for column in columns], schema=LETTERS)
-
-
 def letters(told: Iterable[str | None]) -> pa.Table:
     """Malformed rows as a sink gets them: where each is from, in which column what is wrong, and its text."""
     known = [found for text in told if text and (found := Told.find(text)) is not None]
-    rows = [(each.where, (fault := each.fault).column, fault.text, each.text) for each in known]
-    columns = zip(*rows, strict=True) if rows else [[] for _ in LETTERS]
-    return pa.table([pa.array(column, pa.string()) for column in columns], schema=LETTERS)
+    return _letters((each.where, (fault := each.fault).column, fault.text, each.text) for each in known)
+
+
+def stray_letters(stream: Stream, rows: pl.DataFrame) -> pa.Table:
+    """The same of rows whose windowing attribute is no multiple of its RESOLUTION."""
+    texts = (",".join("" if value is None else str(value) for value in row) for row in rows.rows())
+    reasons = (off_grid(stream, value).message for value in rows[stream.wattr])
+    return _letters(("", stream.wattr, *each) for each in zip(reasons, texts, strict=True))
+
+
+def _letters(rows: Iterable[tuple[str | None, ...]]) -> pa.Table:
+    named = [dict(zip(LETTERS.names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(named, schema=LETTERS)
 
 
 @dataclass(frozen=True)
@@ -148,13 +160,6 @@ class _Number(str):
     """A number as it was written."""
 
     __slots__ = ()
-
-
-def _fault_of_text(shape: RowShape, raw: bytes | None) -> RowFault:
-    if raw is None or not raw.strip():
-        return RowFault(f"an empty text is no row of {shape.title}")
-    text = raw.decode("utf-8", "surrogateescape")
-    return _fault_of_json(shape, text) if shape.kind == "json" else _fault_of_csv(shape, text)
 
 
 def _fault_of_json(shape: RowShape, text: str) -> RowFault:
@@ -180,13 +185,6 @@ def _fault_of_csv(shape: RowShape, text: str) -> RowFault:
         return RowFault(f"{_shown(text)} has {counts}")
     row = dict(zip(header, values, strict=True))
     return _first_fault(shape, {name: row.get(key) or None for name, key, *_ in shape.columns}, text)
-
-
-def _fault_of_values(shape: RowShape, values: Sequence[bytes | None]) -> RowFault:
-    names = [name for name, *_ in shape.columns]
-    texts = [None if value is None else value.decode("utf-8", "surrogateescape") for value in values]
-    shown = shape.delimiter.join(text or "" for text in texts)
-    return _first_fault(shape, dict(zip(names, texts, strict=False)), shown)
 
 
 def _first_fault(shape: RowShape, values: dict[str, Any], text: str) -> RowFault:
@@ -315,12 +313,3 @@ def _shown(text: str) -> str:
 def _is_escaped(text: str) -> bool:
     """Whether all surrogates in a text stand for bytes that are no UTF-8."""
     return all("\udc80" <= char <= "\udcff" for char in text if "\ud800" <= char <= "\udfff")
-
-
-def _shown_place(place: str) -> str:
-    """
-    >>> _shown_place("file:///in/a%20b.json"), _shown_place("partition 0, offset 17")
-    ('/in/a b.json', 'partition 0, offset 17')
-    """
-    found = re.fullmatch(r"file:(?://)?(/.*)", place)
-    return unquote(found[1]) if found else place

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 import pyarrow as pa
 
-from windrow.execution import bundle, delta_file, reports
+from windrow.algebra.types import DataType
+from windrow.execution import bundle, delta_file
 from windrow.kernels.clock import Clock
-from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.intake import Known
 from windrow.kernels.relational.emission import WAITING
@@ -21,7 +21,7 @@ from windrow.kernels.relational.program import News, Parts, RelationalProgram, S
 from windrow.kernels.relational.state_transfer import begun_over, rebuilt
 from windrow.kernels.state import State
 from windrow.physical.units import GeneralUnit
-from windrow.state.chunk import Key, OpenChunk
+from windrow.state.chunk import OpenChunk
 from windrow.state.shard import Shard
 from windrow.windows.domain import Instant
 from windrow.windows.spec import SlideGrid
@@ -31,8 +31,8 @@ AT, OP = "#at", "#op"
 OF = "\0"
 
 
-class RowsGathering:
-    """The accepted rows of one stream for a query or a query group, growing with each piece of the batch."""
+class RowsGathering(delta_file.Gathering):
+    """The accepted rows of one stream for a query or a query group."""
 
     def __init__(
         self,
@@ -42,31 +42,21 @@ class RowsGathering:
         known: Mapping[str, Known],
         held: Mapping[str, Instant],
     ) -> None:
-        self.queries, self.unit, self.stream, self.known = tuple(queries), unit, stream, known
+        super().__init__(queries[0].files, [query.name for query in queries])
+        self.unit, self.stream, self.known = unit, stream, known
         self.held = {name: held[name] for name in unit.tables}
-        self.latest: int | None = None
-        self.fault: reports.Fault | None = None
-        self._waiting: list[pl.DataFrame] = []
 
-    def take(self, accepted: pl.DataFrame) -> None:
-        """Some accepted rows."""
-        if self.fault is not None or not accepted.height:
-            return
-        try:
-            kept = self.unit.timing.kept(self.stream, self.known, self.held, accepted)
-            self._waiting.append(accepted.with_columns(kept))
-        except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
-            self.fault = reports.fault_of(error, self.queries[0].name)
+    def _tables(self, accepted: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        kept = self.unit.timing.kept(self.stream, self.known, self.held, accepted)
+        return {self.stream: accepted.with_columns(kept)}
 
-    def put(self, spool: delta_file.Spool, shards: int) -> None:
-        """Write the rows, each to the shard where all it can meet is."""
-        if self.fault is not None or not self._waiting:
-            return
-        schema = self.unit.streams[self.stream].schema
-        routed = self.unit.placement.get(self.stream, ())
-        kinds = {name: schema.column(name).type for name in routed}
-        for shard, rows in split(pl.concat(self._waiting), kinds, shards):
-            spool.writer.add((delta_file.QUERY, self.queries[0].files, self.stream, shard), rows.to_arrow())
+    def _merged(self, table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        return pl.concat(frames)
+
+    def _routes(self, table: str) -> Mapping[str, DataType]:
+        """By which each row is where all it can meet is."""
+        schema = self.unit.streams[table].schema
+        return {name: schema.column(name).type for name in self.unit.placement.get(table, ())}
 
 
 @dataclass(frozen=True)
@@ -171,10 +161,8 @@ def _parts(
 
 
 def _news(unit: GeneralUnit, turn: ShardEpoch, files: Sequence[OpenChunk]) -> News:
-    rows = {
-        name: _sections(files, (delta_file.QUERY, turn.query.files, name, turn.shard))
-        for name in unit.streams
-    }
+    own = delta_file.QUERY, turn.query.files
+    rows = {name: delta_file.sections(files, (*own, name, turn.shard)) for name in unit.streams}
     changes = {name: _changes(unit, name, turn, files) for name in unit.tables}
     return News(
         turn.clock,
@@ -195,15 +183,11 @@ def states_of(query: bundle.Bundle, before: Shard) -> dict[str, State]:
     return found
 
 
-def _sections(files: Iterable[OpenChunk], key: Key) -> list[pl.DataFrame]:
-    return [to_frame(file.read(key)) for file in files if key in file.keys]
-
-
 def _changes(
     unit: GeneralUnit, table: str, turn: ShardEpoch, files: Iterable[OpenChunk]
 ) -> pl.DataFrame | None:
     """The changes of a table that rows of this shard can meet."""
-    found = _sections(files, (delta_file.TABLE, table))
+    found = delta_file.sections(files, (delta_file.TABLE, table))
     if not found or (not unit.placement and turn.shard):
         return None
     frame, column = pl.concat(found), unit.table_places[table]

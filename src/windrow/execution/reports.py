@@ -2,8 +2,6 @@
 
 A report travels as one row of bytes. Rows for the next stage of the same job travel the same way, each to the
 shard it is for.
-
-How long each query of a task takes: what tells the dear ones from the cheap ones.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import signal
 import sys
 import threading
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -113,6 +112,18 @@ def message(kind: str, content: Any, target: int = 0) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(
         [{"target": target, "kind": kind, "payload": packed(content)}], schema=_ARROW
     )
+
+
+class IngestTask(ABC):
+    """Takes batches of Arrow rows, in a worker or here, and tells what came of them."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        undisturbed()
+        yield message(DONE, self.run(batches))
+
+    @abstractmethod
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
+        """Take the rows; what is wrong with them as a whole is told, not raised."""
 
 
 def contents(rows: pa.Table | pa.RecordBatch, kind: str) -> Iterable[Any]:

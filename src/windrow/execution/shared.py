@@ -7,19 +7,17 @@ where Spark has aggregated, its states are columns of the feed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from windrow.algebra.expressions import TRUE
-from windrow.execution.delta_file import FEED, QUERY, Spool
-from windrow.execution.reports import Fault, fault_of
+from windrow.algebra.types import DataType
+from windrow.execution.delta_file import FEED, QUERY, Gathering, sections
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.aggregates.value_tables import SUB_WINDOW
-from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.hashing import split
 from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.panes.program import Level, PaneProgram
 from windrow.kernels.shared import shared_state as shared
@@ -27,9 +25,6 @@ from windrow.kernels.state import PANE, ROWS, State, gathered
 from windrow.physical.native_sql import native_shared_state
 from windrow.state.chunk import OpenChunk
 from windrow.state.manifest import ChunkRef
-
-#: states waiting in memory are merged when there are this many
-_MANY_ROWS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -149,61 +144,40 @@ def operator_of(shared_state: str) -> str:
     return "\0".join((shared_state, "0"))
 
 
-class SharedStateGathering:
-    """The states of a shared state, growing with each piece of a batch."""
+class SharedStateGathering(Gathering):
+    """The states of a shared state."""
 
     def __init__(self, shared_state: shared.SharedState) -> None:
-        self.name = shared_state.name
-        self.fault: Fault | None = None
+        super().__init__(shared_state.name, [shared_state.name])
         self._shared_state, self._lifting = shared_state, shared.Lifting(shared_state)
-        self._waiting: dict[str, list[pl.DataFrame]] = {}
+        keys = len(shared_state.keys)
+        self._layouts = {pane_grid.name: pane_grid.layout(keys) for pane_grid in shared_state.tables}
 
-    def take(self, accepted: pl.DataFrame) -> None:
-        """Some accepted rows. After an error nothing is computed any more."""
-        if self.fault is not None or not accepted.height:
-            return
-        try:
-            for name, frame in self._lifting.tables(accepted).items():
-                waiting = self._waiting.setdefault(name, [])
-                waiting.append(frame)
-                if len(waiting) > 1 and sum(each.height for each in waiting) > _MANY_ROWS:
-                    self._waiting[name] = [self._merged(name)]
-        except Exception as error:  # noqa: BLE001  whatever is wrong here must not stop other queries
-            self.fault = fault_of(error, self.name)
+    def _tables(self, accepted: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
+        return self._lifting.tables(accepted)
 
-    def put(self, spool: Spool, shards: int) -> None:
-        """Write what was gathered."""
-        for name in self._waiting if self.fault is None else ():
-            for shard, rows in split(self._merged(name), self._shared_state.key_types, shards):
-                spool.writer.add((QUERY, self.name, name, shard), rows.to_arrow())
+    def _merged(self, table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        return merge_panes(frames, self._layouts[table])
 
-    def _merged(self, name: str) -> pl.DataFrame:
-        pane_grid = next(pane_grid for pane_grid in self._shared_state.tables if pane_grid.name == name)
-        return merge_panes(self._waiting[name], pane_grid.layout(len(self._shared_state.keys)))
+    def _routes(self, table: str) -> Mapping[str, DataType]:
+        return self._shared_state.key_types
 
 
 def pane_grids_of(
-    files: Iterable[OpenChunk], shared_state: shared.SharedState, shard: int
+    files: Sequence[OpenChunk], shared_state: shared.SharedState, shard: int
 ) -> dict[str, pl.DataFrame]:
     """What some delta files hold for a shared state in a shard: one table for each pane grid that has
     rows."""
-    found: dict[str, list[pl.DataFrame]] = {}
     native, keys = native_shared_state(shared_state), tuple(shared_state.key_types)
-    for file in files:
-        there = set(file.keys)
-        feed = None
-        if native is not None and (FEED, native.feed, shard) in there:
-            feed = to_frame(file.read((FEED, native.feed, shard)))
-        for pane_grid in shared_state.tables:
-            tables = found.setdefault(pane_grid.name, [])
-            if (QUERY, shared_state.name, pane_grid.name, shard) in there:
-                own = to_frame(file.read((QUERY, shared_state.name, pane_grid.name, shard)))
-                tables.append(pane_grid.fitted(own, keys))
-            if feed is not None and native is not None and pane_grid.entries:
-                layout = pane_grid.layout(len(keys))
-                tables.append(layout.merge(native.panes(feed, pane_grid), [PANE, *keys]))
-    merged = {
-        pane_grid.name: merge_panes(found.get(pane_grid.name, []), pane_grid.layout(len(keys)))
-        for pane_grid in shared_state.tables
-    }
-    return {name: frame for name, frame in merged.items() if frame.height}
+    feeds = sections(files, (FEED, native.feed, shard)) if native is not None else []
+    found: dict[str, pl.DataFrame] = {}
+    for pane_grid in shared_state.tables:
+        layout = pane_grid.layout(len(keys))
+        own = sections(files, (QUERY, shared_state.name, pane_grid.name, shard))
+        tables = [pane_grid.fitted(frame, keys) for frame in own]
+        if native is not None and pane_grid.entries:
+            tables += [layout.merge(native.panes(feed, pane_grid), [PANE, *keys]) for feed in feeds]
+        merged = merge_panes(tables, layout)
+        if merged.height:
+            found[pane_grid.name] = merged
+    return found
