@@ -43,10 +43,7 @@ DOCUMENTS = ("README.md", "docs")
 #: "module.name" or "module.Class.method": why it stays
 ALLOWED: dict[str, str] = {
     **dict.fromkeys(
-        (
-            "windrow.optimizer.flows.SlidingWork.paned",
-            "windrow.optimizer.flows.SlidingWork.pays",
-        ),
+        (),
         "what a plan costs, for the planner that is to choose by it",
     ),
     **dict.fromkeys(

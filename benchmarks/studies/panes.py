@@ -24,10 +24,8 @@ from benchmarks.studies.steps import Standing
 from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.times import ABSENT, times_table
-from windrow.optimizer.flows import SlidingWork
 from windrow.optimizer.trees import as_query
 from windrow.optimizer.use_panes import use_panes
-from windrow.windows.panes import Panes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,10 +112,7 @@ def _groups_table(measured: Measured, options: Options) -> Table:
     for keys in options.groups:
         pairs = ((PANED, WINDOWED), (KERNELS, WINDOWED), (KERNELS, BUFFERING))
         found = (compared(measured, of, to, **{GROUPS: keys}) for of, to in pairs)
-        work = SlidingWork(
-            Panes(range=width * count, slide=width), rows=width * count, groups=min(width, keys)
-        )
-        model = work.paned(differential=False) / work.windowed(differential=False)
+        model = _modelled(width, count, min(width, keys))
         cells = (ABSENT if each is None else each.text(2) for each in found)
         rows.append((f"{keys:,}", *cells, f"{model:.2f}"))
     columns = (
@@ -148,18 +143,17 @@ def _ratios(of: str, to: str, measured: Measured, options: Options) -> Table:
     return Table(f"Time of {of} / time of {to}", columns, tuple(rows))
 
 
+def _modelled(width: int, count: int, groups: int) -> float:
+    """(3.1) / (3.3) of the paper, all unit costs 1: a new pane's rows and groups, and those of all panes
+    combined, against all rows of the window; `count` panes of `width` rows, one pane per slide."""
+    return (width + groups + count * groups) / (width * count)
+
+
 def _predicted(options: Options) -> Table:
     rows = []
     for width in options.rows_per_pane:
-        works = (
-            SlidingWork(
-                Panes(range=width * count, slide=width), rows=width * count, groups=min(width, options.keys)
-            )
-            for count in options.panes_per_window
-        )
-        cells = (
-            f"{work.paned(differential=False) / work.windowed(differential=False):.2f}" for work in works
-        )
+        groups = min(width, options.keys)
+        cells = (f"{_modelled(width, count, groups):.2f}" for count in options.panes_per_window)
         rows.append((f"{width:,}", *cells))
     columns = (ROWS_PER_PANE, *(f"{count} panes" for count in options.panes_per_window))
     return Table("The same by the cost model (3.1) / (3.3), all unit costs 1", columns, tuple(rows))

@@ -18,11 +18,10 @@ from windrow.algebra.operators import Aggregate, AggregateCall
 from windrow.algebra.plan import Emit, Scan, Subquery, Window
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTERVAL, STRING, DataType, decimal
 from windrow.optimizer.costs import estimate, total_cost
-from windrow.optimizer.flows import Model, SlidingWork, Statistics
+from windrow.optimizer.flows import Statistics
 from windrow.optimizer.optimizer import alternatives
 from windrow.optimizer.use_panes import decomposed, use_panes
 from windrow.reference.rows import AcceptedRow, World
-from windrow.windows.panes import Panes
 from windrow.windows.ranges import RangeWindow
 
 COLUMNS = Schema((Field("g", BIGINT), Field("x", BIGINT), Field("ts", BIGINT)))
@@ -109,57 +108,6 @@ def test_a_mean_of_integers_is_the_quotient_of_exact_sums() -> None:
 
 
 # ---------------------------------------------------------------- costs
-
-
-def test_the_papers_example_of_new_panes_per_extent() -> None:
-    """RANGE 9 SLIDE 6: panes of 3, two of them new, so 2T/3 rows are new, not T/3 as the print has it."""
-    work = SlidingWork(Panes(9, 6), rows=900, groups=1)
-    assert work.paned(differential=True) == 600 + 2 + 2 * 2
-    assert work.paned(differential=False) == 600 + 2 + 3
-    assert work.windowed(differential=True) == 2 * 6 * 900 / 9
-
-
-def test_query_1_reads_each_row_once_instead_of_four_times() -> None:
-    """RANGE 4 SLIDE 1: over four extents, a pane query processes T rows, a windowed one 4T."""
-    work = SlidingWork(Panes(4, 1), rows=1000, groups=0)
-    assert 4 * work.paned(differential=False) == 1000
-    assert 4 * work.windowed(differential=False) == 4000
-
-
-def test_panes_do_not_pay_in_the_cases_the_paper_lists() -> None:
-    """Many groups per pane; so few rows that panes hold one each; few panes per window."""
-    assert SlidingWork(Panes(8, 1), rows=800, groups=1).pays(differential=False)
-    assert not SlidingWork(Panes(8, 1), rows=800, groups=90).pays(differential=False)
-    assert not SlidingWork(Panes(8, 1), rows=8, groups=1).pays(differential=False)
-    assert not SlidingWork(Panes(3, 2), rows=9, groups=3).pays(differential=False)
-
-
-@pytest.mark.parametrize("name", ["max", "count"])
-@given(st.integers(2, 12), st.integers(1, 11), st.integers(1, 200))
-def test_the_cost_of_plans_is_the_papers_cost_per_extent(name: str, size: int, slide: int, rate: int) -> None:
-    spec = RangeWindow(size, slide)
-    panes = Panes.of(spec)
-    if panes.per_window == 1 or slide >= size:
-        return
-    statistics = Statistics(rates={"bids": rate}, model=Model.PAPERS)
-    plain = aggregated(name, spec)
-    (paned,) = use_panes(plain)
-    work = SlidingWork(panes, rows=rate * size, groups=1)
-    differential = name == "count"
-    reporting = 1
-    assert total_cost(plain, statistics) * slide == pytest.approx(work.windowed(differential) + reporting)
-    assert total_cost(paned, statistics) * slide == pytest.approx(work.paned(differential) + reporting)
-    chosen = "use_panes" in optimise(plain, statistics).fired
-    assert chosen == (total_cost(paned, statistics) < 0.99 * total_cost(plain, statistics))
-
-
-def test_by_the_papers_costs_panes_are_chosen_for_many_rows_and_few_groups() -> None:
-    plan = aggregated("max", RangeWindow(60, 5), groups=True)
-    busy = Statistics(rates={"bids": 1000}, distinct={"bids.g": 10}, model=Model.PAPERS)
-    idle = Statistics(rates={"bids": 1}, distinct={"bids.g": 10_000}, model=Model.PAPERS)
-    assert is_paned(optimise(plan, busy).plan)
-    assert not is_paned(optimise(plan, idle).plan)
-    assert not is_paned(optimise(plan, busy, disabled=["use_panes"]).plan)
 
 
 @given(

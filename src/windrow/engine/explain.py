@@ -37,8 +37,8 @@ from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import BoundStatement, ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
-from windrow.optimizer.costs import Estimate, Path, estimate
-from windrow.optimizer.flows import Statistics, pane_cells
+from windrow.optimizer.costs import estimate
+from windrow.optimizer.flows import Estimate, Path, Statistics, pane_cells
 from windrow.physical import PhysicalPlan, native_sql, plan_query, planner, units
 from windrow.redaction import redacted
 from windrow.shedding.agreement import Agreed, SheddableQuery, agree

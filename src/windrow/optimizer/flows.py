@@ -1,4 +1,4 @@
-"""Statistics of streams and tables, and what is estimated from them of each node of a plan.
+"""Statistics of streams and tables, and the formulae by which rows are estimated from them.
 
 Statistics are known or assumed, and the input of every cost. Rates are per unit of time: `ticks` microseconds
 for windows over time (a second, unless said otherwise), one tick for windows over numbers. What was not
@@ -7,62 +7,24 @@ observed is a default; costs compare plans, they do not predict seconds.
 >>> bids = Statistics(rates={"bids": 50}, distinct={"bids.item": 1000})
 >>> bids.rate("bids"), bids.rate("asks"), bids.values("bids.item")
 (50, 1.0, 1000)
-
-The small formulae that all operators share.
-
-How many rows a window holds, from what arrives: the leaves of every estimate.
-
-What γ costs: per row, or per extent (see `windrow.optimizer.costs`).
-
-Extents that do not overlap take each row once. Overlapping ones of a single window do so too, on the kernels
-there are: these have panes built in, so that a plan rewritten to panes only does the same work twice. By
-paper 002, section 3.3, which `Model.PAPERS` asks for, overlapping extents are computed from the extent
-before, if all aggregates are full-differential (rows that came, rows that went), else from all their rows;
-extents above joins are costed that way in any case.
-
-What a sliding aggregate costs per extent, with panes and without (paper 002, formulae 3.1 to 3.4).
-
-T is the number of rows in a window, P the panes of a window, G the groups of a pane; `a` is the cost of a
-row, `b` of a pane's result, `c` of a result combined into a window. The printed (3.1) and (3.2) charge one
-pane per extent, a*T/P + b*G; an extent brings SLIDE/GCD new panes, so that is the factor here.
-
->>> minutes = SlidingWork(Panes(range=4, slide=1), rows=400, groups=1)
->>> minutes.paned(differential=False), minutes.windowed(differential=False)
-(105.0, 400.0)
-
-How many rows of state a pane has for each group: one, and the cells of holistic aggregates and sketches.
-
-Cells are counted by what was observed, or assumed, of the distinct values of the arguments: no more than the
-rows of a pane and group can have, and of a sketch no more than it has cells.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from math import expm1, log1p, prod
 
-from windrow.algebra.aggregates import Differential, Size, function_of, make
+from windrow.algebra.aggregates import Size, function_of
 from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, conjuncts
-from windrow.algebra.operators import Aggregate, Filter, Project
+from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Plan, Scan, Window
-from windrow.windows import lifetime, ranges, rows
+from windrow.windows import lifetime, rows
 from windrow.windows.domain import ROW_NUM, Domain
-from windrow.windows.panes import Panes
 from windrow.windows.patterns import Pattern
 
 # ------------------------------------------------------------ statistics
-
-
-class Model(Enum):
-    """How operators are taken to work, which decides what they cost."""
-
-    #: as the kernels do: partners are found by hash tables, each row goes into the state of its pane once
-    KERNELS = "kernels"
-    #: as the papers have it: joins by nested loops, each extent by itself from its rows or the extent before
-    PAPERS = "papers"
 
 
 @dataclass(frozen=True)
@@ -78,8 +40,6 @@ class Statistics:
     #: rows, and changes per unit of time, by table
     table_rows: Mapping[str, float] = field(default_factory=dict)
     table_changes: Mapping[str, float] = field(default_factory=dict)
-    #: how operators are taken to work
-    model: Model = Model.KERNELS
     #: microseconds in a unit of time
     ticks: int = 1_000_000
     #: for how long a state that only grows is looked at, and how long rows with LIFETIME live, in units
@@ -206,21 +166,30 @@ def _pair(part: Expression) -> frozenset[str] | None:
     return frozenset(name for name in names if name) if None not in names and len(set(names)) == 2 else None
 
 
+#: a place in a plan: the number of the child, from the root down
+Path = tuple[int, ...]
+
+
 @dataclass(frozen=True)
-class JoinInput:
-    """One input of a join: how many rows it holds, and the distinct values of its columns."""
+class Estimate:
+    """Of one node: rows it gives per unit of time, rows of its answer, rows it keeps, its own cost."""
 
+    rate: float
     rows: float
-    values: Values
+    state_rows: float = 0.0
+    cost: float = 0.0
+    #: the distinct values that each column can have, however few rows there are
+    values: Values = field(default_factory=dict, compare=False, repr=False)
 
 
-def growing(parts: Sequence[JoinInput], predicate: Expression, statistics: Statistics) -> list[float]:
+def growing(parts: Sequence[Estimate], predicate: Expression, statistics: Statistics) -> list[float]:
     """For each part after the first, by which factor joining it changes the number of partial results.
 
     >>> from windrow.algebra.functions import call
     >>> from windrow.algebra.types import INT
     >>> a, b = ColumnRef("a", INT), ColumnRef("b", INT)
-    >>> growing([JoinInput(1, {"a": 5}), JoinInput(20, {"b": 10})], call("=", [a, b]), Statistics())
+    >>> parts = Estimate(1, 1, values={"a": 5}), Estimate(1, 20, values={"b": 10})
+    >>> growing(parts, call("=", [a, b]), Statistics())
     [2.0]
     """
     classes = equal_columns(predicate)
@@ -242,7 +211,7 @@ def growing(parts: Sequence[JoinInput], predicate: Expression, statistics: Stati
     return found
 
 
-# ------------------------------------------------------------ flows
+# ------------------------------------------------------------ rows of nodes
 
 
 def counts_rows(window: Window) -> bool:
@@ -251,118 +220,23 @@ def counts_rows(window: Window) -> bool:
     return any(window.attribute_of(scan) == ROW_NUM for scan in scans)
 
 
-def covered(window: Window) -> float:
-    """The share of rows that are ever in the window: less than all where SLIDE leaves gaps.
-
-    >>> from windrow.algebra.catalog import Stream
-    >>> from windrow.algebra.expressions import Field, Schema
-    >>> from windrow.algebra.types import BIGINT
-    >>> s = Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), "s")
-    >>> covered(Window(s, ranges.RangeWindow(10, 40))), covered(Window(s, ranges.RangeWindow(10, 5)))
-    (0.25, 1.0)
-    """
-    return window.spec.coverage
-
-
-def rows_within(window: Window, rate: float, values: Mapping[str, float], statistics: Statistics) -> float:
+def rows_within(window: Window, rate: float, values: Values, statistics: Statistics) -> float:
     """How many rows the window holds at an instant, of `rate` rows per unit of time."""
     spec, most = window.spec, rate * statistics.horizon
     if isinstance(spec, lifetime.LifetimeWindow):
         return rate * statistics.lifetime
     if isinstance(spec, rows.RowsWindow):
         alias = window.origins[0].alias
-        partitions = 1.0
-        for name in spec.partition_by:
-            partitions *= values.get(f"{alias}.{name}", statistics.default_distinct)
-        return spec.rows * partitions
+        keys = (f"{alias}.{name}" for name in spec.partition_by)
+        return spec.rows * prod((values.get(key, statistics.default_distinct) for key in keys), start=1.0)
     if spec.typical_length is None:
         return most
     held = rate * statistics.units(spec.typical_length, window.domain)
     return min(held, most) if spec.label.pattern is Pattern.MON else held
 
 
-@dataclass(frozen=True)
-class SlidingWork:
-    """An aggregate over [RANGE r SLIDE s] with `rows` rows per window and `groups` groups per pane."""
-
-    panes: Panes
-    rows: float
-    groups: float
-    a: float = 1.0
-    b: float = 1.0
-    c: float = 1.0
-
-    def paned(self, differential: bool) -> float:
-        """(3.1), or (3.2) if a window follows from the window before it."""
-        new = self.panes.per_slide * (self.a * self.rows / self.panes.per_window + self.b * self.groups)
-        if differential:
-            return new + 2 * self.c * self.groups * self.panes.per_slide
-        return new + self.c * self.panes.per_window * self.groups
-
-    def windowed(self, differential: bool) -> float:
-        """(3.3), or (3.4): rows that came and rows that went."""
-        if differential:
-            return 2 * self.a * self.panes.slide * self.rows / self.panes.range
-        return self.a * self.rows
-
-    def built_in(self) -> float:
-        """On kernels that keep a state per pane and group (`windrow.kernels.panes.pane_tables`).
-
-        A new pane is lifted, then goes into a beginning and a rest of a block, of which every extent is put
-        together. Slides are cut in two at most, however small the gcd is.
-
-        >>> minutes = SlidingWork(Panes(range=4, slide=1), rows=400, groups=1)
-        >>> minutes.built_in()
-        104.0
-        """
-        new = min(self.panes.per_slide, 2)
-        rows = self.a * self.rows * self.panes.slide / self.panes.range
-        return rows + new * (self.b + 2 * self.c) * self.groups + self.c * self.groups
-
-    def pays(self, differential: bool) -> bool:
-        """Whether panes are cheaper.
-
-        >>> SlidingWork(Panes(range=4, slide=1), rows=40, groups=30).pays(differential=False)
-        False
-        """
-        return self.paned(differential) < self.windowed(differential)
-
-
-#: a place in a plan: the number of the child, from the root down
-Path = tuple[int, ...]
-
 #: what keeping a row costs over its life: coming, and going by age, by calendar, or by being looked for
 _UPKEEP = {Pattern.MON: 1, Pattern.WKS: 2, Pattern.WK: 3, Pattern.STR: 4}
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Of one node: rows it gives per unit of time, rows of its answer, rows it keeps, its own cost."""
-
-    rate: float
-    rows: float
-    state_rows: float
-    cost: float
-
-
-@dataclass(frozen=True)
-class Flow:
-    """An estimate, with the distinct values that each column can have, however few rows there are."""
-
-    estimate: Estimate
-    values: Values
-
-    @property
-    def rate(self) -> float:
-        return self.estimate.rate
-
-    @property
-    def rows(self) -> float:
-        return self.estimate.rows
-
-    @property
-    def part(self) -> JoinInput:
-        return JoinInput(self.rows, self.values)
 
 
 def distinct_of(rows: float, values: float) -> float:
@@ -379,7 +253,7 @@ def combinations(columns: Iterable[str], values: Values) -> float:
     return prod((values[column] for column in columns), start=1.0)
 
 
-def arrivals(plan: Plan, flow: Flow) -> float:
+def arrivals(plan: Plan, flow: Estimate) -> float:
     """Rows that a node has to process of this input: negative ones too, where its pattern is STR."""
     return flow.rate * (2 if plan.label.pattern is Pattern.STR else 1)
 
@@ -389,58 +263,9 @@ def upkeep(plan: Plan, rate: float) -> float:
     return rate * _UPKEEP[plan.label.pattern]
 
 
-def aggregate_work(plan: Aggregate, flow: Flow, statistics: Statistics) -> tuple[Estimate, Values]:
-    """The estimate of a γ over this input."""
-    keys = {name: combinations(key.columns, flow.values) for name, key in plan.keys}
-    groups = distinct_of(flow.rows, prod(keys.values(), start=1.0)) if keys else min(1.0, flow.rows)
-    values = keys | {name: groups for name, _ in plan.aggregates}
-    spec = _extents(plan)
-    if spec is None or spec.slide is None:
-        return _per_row(plan, flow, groups), values
-    slide = statistics.units(spec.slide, plan.leaves[0].domain)
-    if spec.slide >= spec.range:
-        return Estimate(groups / slide, groups, groups, flow.rows / slide), values
-    if statistics.model is Model.KERNELS and _is_of_one_window(plan):
-        panes = Panes.of(spec)
-        cost = SlidingWork(panes, flow.rows, groups).built_in() / slide
-        return Estimate(groups / slide, groups, min(flow.rows, groups * panes.per_window), cost), values
-    if is_differential(plan):
-        cost = 2 * flow.rows * spec.slide / spec.range / slide
-        return Estimate(groups / slide, groups, flow.rows + groups, cost), values
-    return Estimate(groups / slide, groups, flow.rows, flow.rows / slide), values
-
-
-def is_differential(plan: Aggregate) -> bool:
-    """Whether the values of a window follow from those of the window before it, in constant space."""
-    made = (make(call.function, call.params, distinct=call.distinct) for _, call in plan.aggregates)
-    return all(aggregate.differential is Differential.FULL for aggregate in made)
-
-
-def _is_of_one_window(plan: Aggregate) -> bool:
-    """Whether only σ and π lie between γ and its window."""
-    below = plan.input
-    while isinstance(below, Filter | Project):
-        below = below.input
-    return isinstance(below, Window)
-
-
-def _extents(plan: Aggregate) -> ranges.RangeWindow | None:
-    """The window whose extents are aggregated, if all windows below have the same ones."""
-    spec = plan.leaves[0].spec
-    same = len({leaf.spec.period for leaf in plan.leaves}) == 1
-    return spec if same and isinstance(spec, ranges.RangeWindow) else None
-
-
-def _per_row(plan: Aggregate, flow: Flow, groups: float) -> Estimate:
-    """Each row changes its group when it comes and when it goes, which may mean to look at all its rows."""
-    differential = is_differential(plan)
-    going = 1.0 if differential else flow.rows / max(groups, 1.0)
-    cost = arrivals(plan.input, flow) + flow.rate * going
-    return Estimate(2 * flow.rate, groups, flow.rows + groups if differential else flow.rows, cost)
-
-
 def pane_cells(node: Aggregate, rows: float, statistics: Statistics) -> float:
-    """The rows of state of a pane and group in which `rows` rows are expected."""
+    """The rows of state of a pane and group in which `rows` rows are expected: one, and the cells of holistic
+    aggregates and sketches, no more than rows or distinct values, and of a sketch than it has cells."""
     streams = {scan.alias: scan.stream.name for scan in node.walk() if isinstance(scan, Scan)}
 
     def distinct(column: str) -> float:

@@ -1,9 +1,9 @@
 """The inputs of an n-way join in the cheapest order: the order is the plan.
 
 Each arrival looks through the other inputs in this order, so it decides how many partial results there are.
-Of few inputs all orders are costed; of more, and with nested loops, it is that of the thesis' heuristic
-(5.3.2), which is for joins on one common attribute. An order is offered only for those; a π on top
-restores the order of columns, which ties of FIRST, LAST and LIMIT depend on.
+Of few inputs all orders are costed; of more it is that of the thesis' heuristic (5.3.2), which is for joins
+on one common attribute. An order is offered only for those; a π on top restores the order of columns, which
+ties of FIRST, LAST and LIMIT depend on.
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
@@ -50,17 +50,15 @@ def _reordered(plan: Plan, statistics: flows.Statistics) -> Iterator[Plan]:
     common = _common_attribute(plan)
     if common is None:
         return
-    order = (
-        _cheapest(plan, statistics) if _is_small(plan, statistics) else _heuristic(plan, common, statistics)
-    )
+    if len(plan.inputs) <= _MOST_ORDERED:
+        order = _cheapest(plan, statistics)
+    else:
+        windows = [_stats(part, name, statistics) for part, name in zip(plan.inputs, common, strict=True)]
+        order = [common.index(window.name) for window in augmented_order(windows)]
     if order != sorted(order):
         yield trees.kept(
             replace(plan, inputs=tuple(plan.inputs[place] for place in order)), plan.schema.names
         )
-
-
-def _is_small(plan: Join, statistics: flows.Statistics) -> bool:
-    return statistics.model is flows.Model.KERNELS and len(plan.inputs) <= _MOST_ORDERED
 
 
 def _cheapest(plan: Join, statistics: flows.Statistics) -> list[int]:
@@ -70,11 +68,6 @@ def _cheapest(plan: Join, statistics: flows.Statistics) -> list[int]:
         return costs.estimate(replace(plan, inputs=tuple(plan.inputs[n] for n in order)), statistics)[()].cost
 
     return list(min(permutations(range(len(plan.inputs))), key=cost))
-
-
-def _heuristic(plan: Join, common: list[str], statistics: flows.Statistics) -> list[int]:
-    windows = [_stats(part, name, statistics) for part, name in zip(plan.inputs, common, strict=True)]
-    return [common.index(window.name) for window in augmented_order(windows)]
 
 
 def _common_attribute(plan: Join) -> list[str] | None:
@@ -87,6 +80,6 @@ def _common_attribute(plan: Join) -> list[str] | None:
 
 
 def _stats(part: Plan, name: str, statistics: flows.Statistics) -> WindowStats:
-    flow = costs.flow_of(part, statistics)
+    flow = costs.estimate(part, statistics)[()]
     rate = max(flow.rate, _LEAST)
     return WindowStats(name, rate, max(flow.rows, _LEAST) / rate, max(1.0, flow.values[name]))
