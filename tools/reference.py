@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
 import textwrap
@@ -195,12 +194,5 @@ def _row(*cells: str) -> str:
 
 def metrics_markdown() -> str:
     """Every metric with its kind and its help, as the server's module names them."""
-    rows = []
-    for node in ast.walk(ast.parse(inspect.getsource(metrics))):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-            continue
-        words = [each.value for each in node.args if isinstance(each, ast.Constant)]
-        if words and str(words[0]).startswith("windrow_"):
-            name, *kind, about = map(str, words[:3] if node.func.attr == "add" else words[:2])
-            rows.append(_row(f"`{name}`", kind[0] if kind else "histogram", about))
+    rows = [_row(f"`{name}`", kind, about) for name, (kind, _, about) in metrics.METRICS.items()]
     return "\n".join(["| metric | kind | |", "|---|---|---|", *sorted(rows)])

@@ -26,7 +26,7 @@ from windrow.server import formats
 from windrow.server.access import COOKIE, AccessTokens, BusyError, Gate, Guard, cookie_of, name_of
 from windrow.server.answers import ALL_PARTS, ReadPosition
 from windrow.server.events import EventStream, Feeds
-from windrow.server.metrics import CONTENT_TYPE, Clients, Metrics
+from windrow.server.metrics import CONTENT_TYPE, Metrics, figures_of_clients
 from windrow.server.page import Pages
 from windrow.server.service import Caller, Service, shown_as_json
 from windrow.server.watch import problem
@@ -175,7 +175,9 @@ def create_app(
 ) -> Guard:
     """The server as an ASGI application. `hosts` are names it answers to besides the loopback's."""
     feeds = Feeds(service)
-    metrics = Metrics(service.windrow, service.watch, lambda: Clients(service.counts, feeds.clients))
+    metrics = Metrics(
+        service.windrow, service.watch, lambda: figures_of_clients(service.counts, feeds.clients)
+    )
     known = tokens or AccessTokens()
 
     @asynccontextmanager

@@ -8,11 +8,13 @@ from __future__ import annotations
 import logging
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import accumulate
 from threading import Lock
-from typing import Self
+from typing import Any, Self, TypeAlias
 
 from windrow.engine.statistics import EpochTimes
 from windrow.errors import StateError
@@ -25,6 +27,45 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _STATUSES = ("running", "suspended", "failed", "stopped")
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+#: every metric: its kind, what its samples are told apart by, and what it tells
+METRICS = {
+    "windrow_commit": ("counter", "", "The number of the last commit."),
+    "windrow_running": ("gauge", "", "1 if a run is under way."),
+    "windrow_rows_total": ("counter", "stream", "Rows that came, late ones included."),
+    "windrow_late_rows_total": ("counter", "stream", "Late rows."),
+    "windrow_shed_rows_total": ("counter", "stream", "Rows dropped under overload."),
+    "windrow_malformed_rows_total": (
+        "counter",
+        "stream",
+        "Rows of sources that could not be read, and were left out.",
+    ),
+    "windrow_rows_per_second": ("gauge", "stream", "The rate of the last seconds."),
+    "windrow_watermark_lag_seconds": (
+        "gauge",
+        "stream",
+        "From the watermark to the newest row, in the stream's own time.",
+    ),
+    "windrow_watermark_seconds": ("gauge", "stream", "The watermark, in seconds since 1970."),
+    "windrow_queries": ("gauge", "status", "Standing queries."),
+    "windrow_answers_total": ("counter", "query", "Rows that queries answered."),
+    "windrow_missing_windows": ("gauge", "query", "Windows left out, as far as remembered."),
+    "windrow_epoch_part_seconds": (
+        "histogram",
+        "part",
+        "What the parts of an epoch took: reading new rows, closing windows, committing, delivering answers.",
+    ),
+    "windrow_epoch_seconds": ("histogram", "", "What epochs took."),
+    "windrow_backlog_rows": ("gauge", "", "Rows that wait in sources that tell."),
+    "windrow_state_bytes": ("gauge", "", "What the state holds."),
+    "windrow_state_files": ("gauge", "", "Files of the state."),
+    "windrow_outbox_bytes": ("gauge", "", "Answers that sinks do not have yet."),
+    "windrow_outbox_age_seconds": ("gauge", "", "How long the oldest of them waits."),
+    "windrow_sink_failures": ("gauge", "", "Sinks that fail at present."),
+    "windrow_selects_total": ("counter", "outcome", "SELECTs that were asked once."),
+    "windrow_pushes_total": ("counter", "outcome", "Bodies of rows that were pushed."),
+    "windrow_clients": ("gauge", "", "Clients that follow answers."),
+}
+
 
 @dataclass
 class TimeHistogram:
@@ -32,36 +73,34 @@ class TimeHistogram:
 
     >>> histogram = TimeHistogram()
     >>> histogram.add(0.03)
-    >>> list(histogram.samples())[3:5], histogram.sum, histogram.count
-    ([('0.05', 1), ('0.1', 1)], 0.03, 1)
+    >>> list(histogram.lines("seconds", {}))[3:5], histogram.sum
+    (['seconds_bucket{le="0.05"} 1', 'seconds_bucket{le="0.1"} 1'], 0.03)
     """
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(_BUCKETS) + 1))
     sum: float = 0.0
 
     def add(self, seconds: float) -> None:
-        """One more."""
         self.counts[bisect_left(_BUCKETS, seconds)] += 1
         self.sum += seconds
 
-    @property
-    def count(self) -> int:
-        """How many."""
-        return sum(self.counts)
+    def lines(self, name: str, labels: Mapping[str, str]) -> Iterator[str]:
+        """How many took at most so long, by bound; the time of all, and how many there are."""
+        for bound, count in zip((*map(str, _BUCKETS), "+Inf"), accumulate(self.counts), strict=True):
+            yield f"{name}_bucket{_labels({**labels, 'le': bound})} {count}"
+        yield f"{name}_sum{_labels(labels)} {_number(self.sum)}"
+        yield f"{name}_count{_labels(labels)} {sum(self.counts)}"
 
-    def samples(self) -> Iterable[tuple[str, int]]:
-        """How many took at most so long, by bound."""
-        total = 0
-        for bound, count in zip((*map(str, _BUCKETS), "+Inf"), self.counts, strict=True):
-            total += count
-            yield bound, total
+
+#: what a metric is at present: one value, or several by their label
+Figure: TypeAlias = float | TimeHistogram | Mapping[str, float] | Mapping[str, TimeHistogram]
 
 
 class Metrics:
-    """Collects while the engine runs; `text` is what a scrape gets."""
+    """Collects while the engine runs; `text` is what a scrape gets, `clients` the figures of a server."""
 
     def __init__(
-        self, windrow: Windrow, watch: Watch, clients: Callable[[], Clients] = lambda: Clients()
+        self, windrow: Windrow, watch: Watch, clients: Callable[[], dict[str, Figure]] = dict
     ) -> None:
         self._windrow, self._watch, self._clients = windrow, watch, clients
         self._lock = Lock()
@@ -71,7 +110,6 @@ class Metrics:
         watch.on_epoch = self.add
 
     def add(self, epoch: EpochTimes) -> None:
-        """One more epoch."""
         with self._lock:
             parts = (epoch.read, epoch.close, epoch.commit_seconds, epoch.deliver)
             for histogram, seconds in zip(self._parts.values(), parts, strict=True):
@@ -82,136 +120,74 @@ class Metrics:
         _log.debug("epoch", extra=told)
 
     def text(self) -> str:
-        """All of it."""
-        look, held, page = self._watch.look(), self._windrow.footprint, _Page()
-        page.add("windrow_commit", "counter", "The number of the last commit.", [({}, look["commit"])])
-        running = 1 if look["is_running"] else 0
-        page.add("windrow_running", "gauge", "1 if a run is under way.", [({}, running)])
-        self._streams(page, look["streams"])
-        self._queries(page, look["queries"])
+        look, held = self._watch.look(), self._windrow.footprint
+        figures: dict[str, Figure] = {
+            "windrow_commit": look["commit"],
+            "windrow_running": int(look["is_running"]),
+            **_of_streams(look["streams"]),
+            **_of_queries(look["queries"]),
+            "windrow_epoch_part_seconds": self._parts,
+            "windrow_epoch_seconds": self._epochs,
+            "windrow_backlog_rows": self._backlog,
+            "windrow_state_bytes": held.state_bytes,
+            "windrow_state_files": held.files,
+            "windrow_outbox_bytes": held.outbox_bytes,
+            "windrow_outbox_age_seconds": self._watch.age(held.outbox_since),
+            "windrow_sink_failures": sum(each["code"].startswith("sink") for each in look["problems"]),
+            **self._clients(),
+        }
         with self._lock:
-            labelled = [({"part": name}, each) for name, each in self._parts.items()]
-            page.histogram(
-                "windrow_epoch_part_seconds",
-                "What the parts of an epoch took: reading new rows, closing"
-                " windows, committing, delivering answers.",
-                labelled,
-            )
-            page.histogram("windrow_epoch_seconds", "What epochs took.", [({}, self._epochs)])
-            backlog = self._backlog
-        page.add("windrow_backlog_rows", "gauge", "Rows that wait in sources that tell.", [({}, backlog)])
-        page.add("windrow_state_bytes", "gauge", "What the state holds.", [({}, held.state_bytes)])
-        page.add("windrow_state_files", "gauge", "Files of the state.", [({}, held.files)])
-        page.add(
-            "windrow_outbox_bytes", "gauge", "Answers that sinks do not have yet.", [({}, held.outbox_bytes)]
-        )
-        age = self._watch.age(held.outbox_since)
-        page.add("windrow_outbox_age_seconds", "gauge", "How long the oldest of them waits.", [({}, age)])
-        failing = sum(each["code"].startswith("sink") for each in look["problems"])
-        page.add("windrow_sink_failures", "gauge", "Sinks that fail at present.", [({}, failing)])
-        _add_clients(page, self._clients())
-        return page.text
-
-    def _streams(self, page: _Page, streams: list[dict[str, object]]) -> None:
-        def each(key: str, scale: float = 1.0) -> list[tuple[Mapping[str, str], float]]:
-            return [
-                ({"stream": str(one["name"])}, float(value) * scale)
-                for one in streams
-                if isinstance(value := one[key], int | float)
-            ]
-
-        timed = [one for one in streams if one["is_time"]]
-        page.add("windrow_rows_total", "counter", "Rows that came, late ones included.", each("rows"))
-        page.add("windrow_late_rows_total", "counter", "Late rows.", each("late"))
-        page.add("windrow_shed_rows_total", "counter", "Rows dropped under overload.", each("shed"))
-        page.add(
-            "windrow_malformed_rows_total",
-            "counter",
-            "Rows of sources that could not be read, and were left out.",
-            each("malformed"),
-        )
-        page.add("windrow_rows_per_second", "gauge", "The rate of the last seconds.", each("rate"))
-        streams = timed
-        page.add(
-            "windrow_watermark_lag_seconds",
-            "gauge",
-            "From the watermark to the newest row, in the stream's own time.",
-            each("lag", 1e-6),
-        )
-        page.add(
-            "windrow_watermark_seconds",
-            "gauge",
-            "The watermark, in seconds since 1970.",
-            each("watermark", 1e-6),
-        )
-
-    def _queries(self, page: _Page, queries: list[dict[str, object]]) -> None:
-        counts = dict.fromkeys(_STATUSES, 0)
-        for one in queries:
-            counts[str(one["status"])] = counts.get(str(one["status"]), 0) + 1
-        page.add(
-            "windrow_queries", "gauge", "Standing queries.", [({"status": k}, v) for k, v in counts.items()]
-        )
-        rows = [({"query": str(one["name"])}, float(str(one["rows"]))) for one in queries]
-        page.add("windrow_answers_total", "counter", "Rows that queries answered.", rows)
-        missing = [({"query": str(one["name"])}, float(str(one["missing"]))) for one in queries]
-        page.add("windrow_missing_windows", "gauge", "Windows left out, as far as remembered.", missing)
+            return "".join(f"{line}\n" for name, figure in figures.items() for line in _lines(name, figure))
 
 
-@dataclass(frozen=True)
-class Clients:
-    """What was done over HTTP since the process runs; nothing, where there is no server."""
+def _of_streams(streams: list[dict[str, Any]]) -> dict[str, Figure]:
+    timed = [each for each in streams if each["is_time"]]
 
-    counts: Mapping[str, int] | None = None
-    following: int = 0
+    def told(key: str, some: list[dict[str, Any]] = streams, scale: float = 1.0) -> dict[str, float]:
+        """Those that are numbers: an end or a beginning is none."""
+        return {each["name"]: each[key] * scale for each in some if isinstance(each[key], int | float)}
 
-
-def _add_clients(page: _Page, clients: Clients) -> None:
-    counts = clients.counts
-    if counts is None:
-        return
-    asked = {"done": "select", "refused": "select_refused", "failed": "select_failed"}
-    page.add(
-        "windrow_selects_total",
-        "counter",
-        "SELECTs that were asked once.",
-        [({"outcome": name}, counts[key]) for name, key in asked.items()],
-    )
-    pushed = {"done": "push", "refused": "push_refused"}
-    page.add(
-        "windrow_pushes_total",
-        "counter",
-        "Bodies of rows that were pushed.",
-        [({"outcome": name}, counts[key]) for name, key in pushed.items()],
-    )
-    page.add("windrow_clients", "gauge", "Clients that follow answers.", [({}, clients.following)])
+    return {
+        "windrow_rows_total": told("rows"),
+        "windrow_late_rows_total": told("late"),
+        "windrow_shed_rows_total": told("shed"),
+        "windrow_malformed_rows_total": told("malformed"),
+        "windrow_rows_per_second": told("rate"),
+        "windrow_watermark_lag_seconds": told("lag", timed, 1e-6),
+        "windrow_watermark_seconds": told("watermark", timed, 1e-6),
+    }
 
 
-class _Page:
-    """Lines of a scrape."""
+def _of_queries(queries: list[dict[str, Any]]) -> dict[str, Figure]:
+    counts = Counter(each["status"] for each in queries)
+    return {
+        "windrow_queries": dict.fromkeys(_STATUSES, 0) | counts,
+        "windrow_answers_total": {each["name"]: each["rows"] for each in queries},
+        "windrow_missing_windows": {each["name"]: each["missing"] for each in queries},
+    }
 
-    def __init__(self) -> None:
-        self._lines: list[str] = []
 
-    @property
-    def text(self) -> str:
-        return "\n".join([*self._lines, ""])
+def figures_of_clients(counts: Mapping[str, int], following: int) -> dict[str, Figure]:
+    """What was done over HTTP since the process runs."""
+    selects = {"done": "select", "refused": "select_refused", "failed": "select_failed"}
+    pushes = {"done": "push", "refused": "push_refused"}
+    return {
+        "windrow_selects_total": {name: counts[key] for name, key in selects.items()},
+        "windrow_pushes_total": {name: counts[key] for name, key in pushes.items()},
+        "windrow_clients": following,
+    }
 
-    def add(
-        self, name: str, kind: str, help_: str, samples: Iterable[tuple[Mapping[str, str], float]]
-    ) -> None:
-        self._lines += [f"# HELP {name} {help_}", f"# TYPE {name} {kind}"]
-        self._lines += [f"{name}{_labels(labels)} {_number(value)}" for labels, value in samples]
 
-    def histogram(
-        self, name: str, help_: str, samples: Iterable[tuple[Mapping[str, str], TimeHistogram]]
-    ) -> None:
-        self._lines += [f"# HELP {name} {help_}", f"# TYPE {name} histogram"]
-        for labels, histogram in samples:
-            for bound, count in histogram.samples():
-                self._lines.append(f"{name}_bucket{_labels({**labels, 'le': bound})} {count}")
-            self._lines.append(f"{name}_sum{_labels(labels)} {_number(histogram.sum)}")
-            self._lines.append(f"{name}_count{_labels(labels)} {histogram.count}")
+def _lines(name: str, figure: Figure) -> Iterator[str]:
+    """The part of a scrape that is about one metric."""
+    kind, label, about = METRICS[name]
+    yield from (f"# HELP {name} {about}", f"# TYPE {name} {kind}")
+    for of, value in figure.items() if isinstance(figure, Mapping) else [("", figure)]:
+        labels = {label: of} if label else {}
+        if isinstance(value, TimeHistogram):
+            yield from value.lines(name, labels)
+        else:
+            yield f"{name}{_labels(labels)} {_number(value)}"
 
 
 def _labels(labels: Mapping[str, str]) -> str:
@@ -219,13 +195,9 @@ def _labels(labels: Mapping[str, str]) -> str:
     >>> _labels({"query": 'a"b\n'}), _labels({})
     ('{query="a\\"b\\n"}', '')
     """
-    if not labels:
-        return ""
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    told = ",".join(f'{name}="{value.translate(escaped)}"' for name, value in labels.items())
+    return f"{{{told}}}" if told else ""
 
 
 def _number(value: float) -> str:

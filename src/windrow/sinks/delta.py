@@ -103,13 +103,16 @@ def check_columns(schema: pa.Schema, table: object) -> None:
     windrow.errors.SinkError: the Delta table /data/top cannot have a column `count(*)` (rename it with AS)
     """
     for field in schema:
-        about = f"the Delta table {table} cannot have"
         if _FORBIDDEN.search(field.name):
-            hint = "rename it with AS"
-            raise SinkError(f"{about} a column `{field.name}`", code="no-such-name", hint=hint)
+            raise SinkError(
+                f"the Delta table {table} cannot have a column `{field.name}`",
+                code="no-such-name",
+                hint="rename it with AS",
+            )
         if stored_type(field.type) is None:
             raise SinkError(
-                f"{about} the column `{field.name}`: Delta has no type for {field.type}",
+                f"the Delta table {table} cannot have the column `{field.name}`: "
+                f"Delta has no type for {field.type}",
                 code="no-such-type",
                 hint="CAST it to a type that Delta has, such as STRING or BIGINT",
             )

@@ -36,7 +36,7 @@ from windrow.errors import StateError
 from windrow.kernels.columnar.columns import within_buffers
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef, Facts
-from windrow.state.store import RESTORE, Contents, Store, damaged, other_format
+from windrow.state.store import RESTORE, Contents, Store, damaged, too_new
 from windrow.windows.domain import INFINITY, Instant
 
 #: names a section: the operator first, then what it likes (a bucket, a part of its state)
@@ -320,7 +320,7 @@ def _check_head(place: str, data: Contents) -> None:
         return
     text = head[len(MARK) :].partition(b"\n")[0]
     if head.startswith(MARK) and text.isdigit() and int(text) > FORMAT:
-        raise other_format(place, int(text), FORMAT)
+        raise too_new(place, int(text), FORMAT)
     if HEAD.startswith(head):
         raise damaged(place, f"it is cut off after {data.size} bytes")
     raise damaged(place, "it does not begin as a chunk does")

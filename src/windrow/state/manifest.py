@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, ClassVar, NamedTuple, Self
 
-from windrow.state.store import damaged, other_format
+from windrow.state.store import damaged, too_new, too_old
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 
 # ------------------------------------------------------------ references
@@ -328,7 +328,7 @@ class Manifest(
         if _checksum(version, body) != checksum:
             raise damaged(place, "it does not match its checksum")
         if version != FORMAT:
-            raise other_format(place, version, FORMAT)
+            raise (too_new if version > FORMAT else too_old)(place, version, FORMAT)
         try:
             return cls.from_json(json.loads(body))
         except (KeyError, TypeError, ValueError, AttributeError) as error:

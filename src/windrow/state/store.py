@@ -36,25 +36,8 @@ RESTORE = (
     "sources be read anew"
 )
 
-_FULL = (
-    "the disk is full",
-    "disk-full",
-    "make room on the disk and start the engine again: everything up to the last commit is kept",
-)
-_DENIED = (
-    "permission denied",
-    "permission-denied",
-    "let the user who runs the engine read and write the whole state directory",
-)
-_GONE = "if the state directory was moved or part of it removed, put it back"
-_APART = "keep the state directory whole, on one file system"
-#: what errors of the system are called, their codes, and the ways out
-_WAYS_OUT = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _FULL),
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _DENIED),
-    errno.ENOENT: ("it does not exist", "file-missing", _GONE),
-    errno.EXDEV: ("it lies on another file system", "two-file-systems", _APART),
-}
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 @contextmanager
@@ -77,9 +60,21 @@ def explained(doing: str, place: object) -> Iterator[None]:
 
 def explain(error: OSError, doing: str, place: object) -> StateError:
     """The error a user sees for one of the system."""
-    unknown = (error.strerror or str(error), "file-system", "see to the disk, then start the engine again")
-    what, code, hint = _WAYS_OUT.get(error.errno or 0, unknown)
-    return StateError(f"cannot {doing} {place}: {what}", code=code, hint=hint)
+    what = f"cannot {doing} {place}: "
+    if error.errno in _FULL:
+        hint = "make room on the disk and start the engine again: everything up to the last commit is kept"
+        return StateError(what + "the disk is full", code="disk-full", hint=hint)
+    if error.errno in _DENIED:
+        hint = "let the user who runs the engine read and write the whole state directory"
+        return StateError(what + "permission denied", code="permission-denied", hint=hint)
+    if error.errno == errno.ENOENT:
+        hint = "if the state directory was moved or part of it removed, put it back"
+        return StateError(what + "it does not exist", code="file-missing", hint=hint)
+    if error.errno == errno.EXDEV:
+        hint = "keep the state directory whole, on one file system"
+        return StateError(what + "it lies on another file system", code="two-file-systems", hint=hint)
+    reason = error.strerror or str(error)
+    return StateError(what + reason, code="file-system", hint="see to the disk, then start the engine again")
 
 
 def damaged(place: object, what: str) -> StateError:
@@ -87,17 +82,21 @@ def damaged(place: object, what: str) -> StateError:
     return StateError(f"{place} is damaged: {what}", code="damaged", hint=RESTORE)
 
 
-def other_format(place: object, found: int, known: int) -> StateError:
-    """A file written by a later version, or by an earlier one in a way that is no longer read."""
-    if found > known:
-        reads, code, way_out = f"formats up to {known}", "format-too-new", "or a newer one"
-    else:
-        way_out = "or begin again with an empty state directory"
-        reads, code = f"format {known} only", "format-too-old"
+def too_new(place: object, found: int, known: int) -> StateError:
+    """A file written by a later version."""
     return StateError(
-        f"{place} has format {found}, and this version of Windrow reads {reads}",
-        code=code,
-        hint=f"run the version of Windrow that wrote it, {way_out}",
+        f"{place} has format {found}, and this version of Windrow reads formats up to {known}",
+        code="format-too-new",
+        hint="run the version of Windrow that wrote it, or a newer one",
+    )
+
+
+def too_old(place: object, found: int, known: int) -> StateError:
+    """A file written by an earlier version, in a way that is no longer read."""
+    return StateError(
+        f"{place} has format {found}, and this version of Windrow reads format {known} only",
+        code="format-too-old",
+        hint="run the version of Windrow that wrote it, or begin again with an empty state directory",
     )
 
 
@@ -323,8 +322,9 @@ class LocalStore:
         with explained("list", self.root / folder):
             if not self.root.is_dir():
                 hint = "check the path; if the engine has never run with it, there is no state to read yet"
-                what = f"the state directory {self.root} does not exist"
-                raise StateError(what, code="directory-missing", hint=hint)
+                raise StateError(
+                    f"the state directory {self.root} does not exist", code="directory-missing", hint=hint
+                )
             if not (self.root / folder).is_dir():
                 return {}
             with os.scandir(self.root / folder) as entries:
