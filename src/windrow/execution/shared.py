@@ -149,12 +149,12 @@ class SharedStateGathering(Gathering):
 
     def __init__(self, shared_state: shared.SharedState) -> None:
         super().__init__(shared_state.name, [shared_state.name])
-        self._shared_state, self._lifting = shared_state, shared.Lifting(shared_state)
+        self._shared_state = shared_state
         keys = len(shared_state.keys)
         self._layouts = {pane_grid.name: pane_grid.layout(keys) for pane_grid in shared_state.tables}
 
     def _tables(self, accepted: pl.DataFrame) -> Mapping[str, pl.DataFrame]:
-        return self._lifting.tables(accepted)
+        return shared.lifted(self._shared_state, accepted)
 
     def _merged(self, table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
         return merge_panes(frames, self._layouts[table])

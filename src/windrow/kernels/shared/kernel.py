@@ -1,18 +1,13 @@
 """The kernel of a shared state: takes in what is new, and answers all queries that are due together.
 
 An epoch merges the intervals that close, makes matrices of what is kept, block of groups by block of groups,
-and asks them for the windows of one query after the other.
+and asks them for the windows of one query after the other: of those together that want the same of other
+windows. The answers of queries of one form are made together.
 
-All queries that are due, asked together where they want the same of other windows; the answers of those of
-one form are made together.
-
-The pane grids of a shared state as arrays: groups numbered once for all, and matrices of blocks of groups.
-
-A pane grid as matrices, one row for each interval that has rows and one column for each group.
-
-Windows of all lengths follow from what is computed once: totals that can be subtracted are the difference
-of two running totals. All else is combined from blocks of 1, 2, 4, … intervals: MIN and MAX of two that
-overlap, anything else of as many as the length has binary ones. Nothing inexact is ever subtracted.
+A matrix has one row for each interval that has rows and one column for each group. Windows of all lengths
+follow from what is computed once: totals that can be subtracted are the difference of two running totals.
+All else is combined from blocks of 1, 2, 4, … intervals: MIN and MAX of two that overlap, anything else of as
+many as the length has binary ones. Nothing inexact is ever subtracted.
 
 Card: dense pane grids
     requirements  associative combine with neutral element; few enough intervals and groups for a matrix
@@ -26,7 +21,7 @@ Card: dense pane grids
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 
@@ -40,7 +35,7 @@ from windrow.kernels.aggregates.partials import Decoder
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.combiners import Combiner, Lanes, subtract, take
-from windrow.kernels.columnar.numbering import number_groups, with_groups
+from windrow.kernels.columnar.numbering import cut_lanes, number_groups, with_groups
 from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.shared import shared_state as shared
@@ -219,7 +214,8 @@ class Book:
         self.ids: dict[str, Ints] = {}
         self.places: dict[str, Ints] = {}
         self.lanes: dict[str, list[Lanes]] = {}
-        self.shapes = {e.name: e.shape.combiners for page in pages for e in page.pane_grid.entries}
+        self._entries = [entry for page in pages for entry in page.pane_grid.entries]
+        self.shapes = {entry.name: entry.shape.combiners for entry in self._entries}
         self.decoders: dict[str, Decoder] = {}
         self.pane_grids = {entry.name: page for page in pages for entry in page.pane_grid.entries}
         tables: dict[str, pl.DataFrame] = {}
@@ -235,14 +231,23 @@ class Book:
                 self._combine(recipe, tables)
 
     def _combine(self, recipe: str, tables: Mapping[str, pl.DataFrame]) -> None:
-        """States of several entries, that are to be combined."""
+        """States of several entries of one shape, that are to be combined. They are encoded as one, so that
+        values that have codes (the greatest text) are comparable."""
+        shape = next(e.shape for e in self._entries if e.name == terms_of(recipe)[0][0])
         names = [name for name, _ in terms_of(recipe)]
-        entries = {entry.name: entry for page in self.pages for entry in page.pane_grid.entries}
-        found = shared.encoded(entries[names[0]].shape, {name: tables[name] for name in names})
-        self.decoders[recipe] = found.decoder
-        for name, lanes in found.lanes.items():
-            self.lanes[place_of(recipe, name)] = lanes
+        parts = []
+        for name in names:
+            own = [column for column in tables[name].columns if column.startswith(f"{name}.")]
+            parts.append(
+                tables[name].select(pl.col(c).alias(shape.label + c.removeprefix(name)) for c in own)
+            )
+        lanes, self.decoders[recipe] = shape.encode(pl.concat(parts))
+        begin = 0
+        for name in names:
+            rows = slice(begin, begin + tables[name].height)
+            self.lanes[place_of(recipe, name)] = cut_lanes(lanes, rows)
             self.shapes[place_of(recipe, name)] = self.shapes[name]
+            begin = rows.stop
 
     @property
     def cells(self) -> int:
@@ -266,35 +271,10 @@ class Windows:
     ends: Ints
     lengths: Ints
 
-
-@dataclass(frozen=True)
-class Choir:
-    """Queries of one form and the same entries, with all windows of theirs that are due, query by query."""
-
-    askers: tuple[WindowRequest, ...]
-    #: of each window, which of the queries asks for it
-    who: Ints
-    ends: Ints
-    lengths: Ints
-
-    @classmethod
-    def of(cls, askers: tuple[WindowRequest, ...], ends: Sequence[Ints]) -> Choir:
-        """All that some queries want to know now: the ends of each one's windows."""
-        counts = [len(each) for each in ends]
-        who = np.repeat(np.arange(len(askers)), counts)
-        lengths = np.repeat(np.array([asker.range for asker in askers]), counts)
-        return cls(askers, who, np.concatenate(ends), lengths)
-
-    def part(self, begin: int, stop: int) -> Choir:
-        """The same, with some of the windows."""
-        some = slice(begin, stop)
-        return Choir(self.askers, self.who[some], self.ends[some], self.lengths[some])
-
     def distinct(self) -> tuple[Windows, Ints]:
-        """The windows, each once however many queries ask for it; and which of them each one is.
+        """The windows, each once; and which of them each one is.
 
-        >>> choir = Choir((), np.zeros(4), np.array([9, 6, 9, 9]), np.array([3, 3, 3, 5]))
-        >>> windows, which = choir.distinct()
+        >>> windows, which = Windows(np.array([9, 6, 9, 9]), np.array([3, 3, 3, 5])).distinct()
         >>> windows.ends.tolist(), windows.lengths.tolist(), which.tolist()
         ([6, 9, 9], [3, 3, 5], [1, 0, 1, 2])
         """
@@ -306,22 +286,22 @@ class Choir:
 
 @dataclass(frozen=True)
 class WindowBlock:
-    """States of some windows of a choir: who asks, ends, lengths and groups of its rows, how many rows, and
-    the other lanes."""
+    """States of some windows of queries that ask together, query by query."""
 
     askers: tuple[WindowRequest, ...]
-    who: Ints
-    ends: Ints
-    lengths: Ints
-    groups: Ints
-    rows: Ints
-    #: which of how many windows each is in
-    places: Ints
+    #: of each state: which query asks, where its window ends and how long it is, which of the windows that
+    #: is, its group, and how many rows it has
+    states: Lanes
     windows: int
     #: for each partial, for each entry of it
     parts: tuple[tuple[list[Lanes], ...], ...]
     #: for each table of cells, those of the windows
     cells: Mapping[str, pl.DataFrame]
+
+    @property
+    def who(self) -> Ints:
+        """Which query asks for each state."""
+        return self.states[0]
 
     def of(self, number: int) -> WindowBlock:
         """What one of the queries asked for."""
@@ -329,8 +309,7 @@ class WindowBlock:
         parts = tuple(
             tuple([take(lanes, mine) for lanes in states] for states in partial) for partial in self.parts
         )
-        known = self.who[mine], self.ends[mine], self.lengths[mine], self.groups[mine], self.rows[mine]
-        return WindowBlock(self.askers, *known, self.places[mine], self.windows, parts, self.cells)
+        return replace(self, states=take(self.states, mine), parts=parts)
 
 
 @dataclass(frozen=True)
@@ -352,10 +331,9 @@ class Answering:
         pages: Sequence[PaneGridRows],
         faults: dict[str, Exception],
         windows: Mapping[str, Ints],
-        counted: value_counts.CountedValues | None = None,
+        counted: value_counts.CountedValues,
     ) -> None:
         self.turn, self.faults, self.windows = turn, faults, windows
-        counted = value_counts.CountedValues() if counted is None else counted
         recipes = {each for asker in due for each in asker.entries}
         self.book = Book(turn.shared_state, pages, recipes, counted.tables)
         self.value_counters = counted.numbered(self.book.groups, list(turn.shared_state.key_types))
@@ -364,18 +342,15 @@ class Answering:
     def run(self) -> Iterator[Pack]:
         """The answers of all queries, in tables of bounded size."""
         book = self.book
-        choirs = []
-        for _, alike in groupby(self.due, key=_alike):
-            askers = tuple(alike)
-            choirs.append(Choir.of(askers, [self.windows[asker.query] for asker in askers]))
+        choirs = [tuple(alike) for _, alike in groupby(self.due, key=_alike)]
         width = max(1, CELLS // max(len(page.panes) for page in book.pages))
         count = book.groups.height
         for first in range(0, count, width):
             groups = first, min(first + width, count)
             blocks = {page.pane_grid.name: Block(page, book, groups) for page in book.pages}
             waiting: list[WindowBlock] = []
-            for choir in choirs:
-                for piece in self._pieces(choir, blocks, groups):
+            for askers in choirs:
+                for piece in self._pieces(askers, blocks, groups):
                     other = waiting and waiting[0].askers[0].form != piece.askers[0].form
                     if other or _size(waiting) > ROWS:
                         yield from self._answers(waiting)
@@ -384,38 +359,49 @@ class Answering:
             yield from self._answers(waiting)
 
     def _pieces(
-        self, choir: Choir, blocks: Mapping[str, Block], groups: tuple[int, int]
+        self, askers: tuple[WindowRequest, ...], blocks: Mapping[str, Block], groups: tuple[int, int]
     ) -> Iterator[WindowBlock]:
-        asker = choir.askers[0]
+        """What queries of one form and the same entries ask for, a bounded number of windows at a time."""
+        asker = askers[0]
         keys = [(table, (label, asker.range)) for table, label in asker.value_counters]
         mine = [(table, self.value_counters[key]) for table, key in keys if key in self.value_counters]
         longest = max(1, CELLS // max(groups[1] - groups[0], *(each.values(groups) for _, each in mine), 1))
-        for begin in range(0, len(choir.ends), longest):
-            part = choir.part(begin, begin + longest)
-            windows, which = part.distinct()
+        due = [self.windows[asker.query] for asker in askers]
+        who = np.repeat(np.arange(len(askers)), [len(ends) for ends in due])
+        ends, lengths = np.concatenate(due), np.array([asker.range for asker in askers])[who]
+        for begin in range(0, len(ends), longest):
+            known = take((who, ends, lengths), slice(begin, begin + longest))
+            windows, which = Windows(*known[1:]).distinct()
             ((count,),) = self._states(asker.exists, windows, blocks)
             w, g = np.nonzero((count > 0)[which])
             if len(w):
                 at = which[w], g
-                states = tuple(
-                    tuple(_at(self._states(entry, windows, blocks), at) for entry in entries)
-                    for entries in asker.parts
+                parts = tuple(
+                    tuple(
+                        [take(lanes, at) for lanes in self._states(entry, windows, blocks)] for entry in each
+                    )
+                    for each in asker.parts
                 )
-                found = {table: each.windows(asker, part.ends, groups) for table, each in mine}
+                found = {table: each.windows(asker, known[1], groups) for table, each in mine}
                 cells = {table: frame for table, frame in found.items() if frame is not None}
-                known = part.who[w], part.ends[w], part.lengths[w], g + groups[0], count[at]
-                yield WindowBlock(choir.askers, *known, w, len(part.ends), states, cells)
+                states = *take(known, w), w, g + groups[0], count[at]
+                yield WindowBlock(askers, states, len(known[0]), parts, cells)
 
     def _states(self, entry: str, windows: Windows, blocks: Mapping[str, Block]) -> list[Lanes]:
-        found: list[tuple[list[Lanes], bool]] = []
+        """The states of an entry, or of several combined, in some windows."""
+        found: list[Lanes] = []
         for name, is_added in terms_of(entry):
             page = self.book.pane_grids[name]
             pane_grid = page.pane_grid
             stop = pane_grid.panes_of(windows.ends)
             begins = np.searchsorted(page.panes, stop - windows.lengths // pane_grid.width)
             stops = np.searchsorted(page.panes, stop)
-            found.append((blocks[pane_grid.name].windows(place_of(entry, name), begins, stops), is_added))
-        return shared.combined(self.book.shapes[name], found)
+            more = blocks[pane_grid.name].windows(place_of(entry, name), begins, stops)
+            if found:
+                both = zip(self.book.shapes[name], found, more, strict=True)
+                more = [c.combine(a, b) if is_added else subtract(a, b) for c, a, b in both]
+            found = more
+        return found
 
     def _answers(self, pieces: Sequence[WindowBlock]) -> Iterator[Pack]:
         """Rows of several queries of one form; where that fails, of each by itself, to see which it is."""
@@ -436,24 +422,24 @@ class Answering:
 
     def _rows(self, pieces: Sequence[WindowBlock]) -> Pack:
         form = _form(self.turn.forms[pieces[0].askers[0].form])
-        ends = np.concatenate([piece.ends for piece in pieces])
         askers = [asker for piece in pieces for asker in piece.askers]
-        before = np.cumsum([0, *(len(piece.askers) for piece in pieces)]).tolist()
-        who = [piece.who + first for piece, first in zip(pieces, before, strict=False)]
-        at = pl.Series("#at", ends)
-        hidden = [
-            pl.Series("#asker", np.concatenate(who)),
-            at,
-            pl.Series("#window_start", ends - np.concatenate([piece.lengths for piece in pieces])),
-            at.alias("#window_end"),
-        ]
-        # windows of different pieces have different numbers
+        who, ends, lengths, places, groups, rows = map(
+            np.concatenate, zip(*(piece.states for piece in pieces), strict=True)
+        )
+        # queries and windows of different pieces have different numbers
+        sizes = [len(piece.who) for piece in pieces]
+        before = np.cumsum([0, *(len(piece.askers) for piece in pieces)])[:-1]
         offsets = np.cumsum([0, *(piece.windows for piece in pieces)])[:-1]
-        shifted = [piece.places + offset for piece, offset in zip(pieces, offsets, strict=True)]
+        hidden = [
+            pl.Series("#asker", who + np.repeat(before, sizes)),
+            pl.Series("#at", ends),
+            pl.Series("#window_start", ends - lengths),
+            pl.Series("#window_end", ends),
+        ]
         columns = [
-            pl.Series("w", np.concatenate(shifted)),
-            pl.Series("g", np.concatenate([piece.groups for piece in pieces])),
-            pl.Series("rows.0", np.concatenate([piece.rows for piece in pieces])),
+            pl.Series("w", places + np.repeat(offsets, sizes)),
+            pl.Series("g", groups),
+            pl.Series("rows.0", rows),
         ]
         for number, label in enumerate(form.labels):
             parts = self._columns(pieces, number)
@@ -463,13 +449,13 @@ class Answering:
             placed = [(p.cells[table], at) for p, at in zip(pieces, offsets, strict=True) if table in p.cells]
             found = [cells.with_columns(pl.col("w") + at) for cells, at in placed]
             frames |= {table: pl.concat(found)} if found else {}
-        rows = form.answers.rows(self.book.groups, frames, hidden)
-        asker = rows["#asker"].to_numpy()
+        answers = form.answers.rows(self.book.groups, frames, hidden)
+        asker = answers["#asker"].to_numpy()
         starts = np.flatnonzero(np.diff(asker, prepend=-1))
-        sizes = np.diff(np.append(starts, len(asker))).tolist()
+        counts = np.diff(np.append(starts, len(asker))).tolist()
         queries = [askers[number].query for number in asker[starts].tolist()]
-        table = rows.drop("#asker", "#window_start", "#window_end").to_arrow()
-        return Pack(table, tuple(zip(queries, sizes, strict=True)))
+        table = answers.drop("#asker", "#window_start", "#window_end").to_arrow()
+        return Pack(table, tuple(zip(queries, counts, strict=True)))
 
     def _columns(self, pieces: Sequence[WindowBlock], number: int) -> list[pl.Series]:
         """The columns of a partial, those of queries that share its entries decoded at once."""
@@ -519,12 +505,8 @@ def _alike(asker: WindowRequest) -> tuple[int, str, tuple[tuple[str, ...], ...],
     return asker.form, asker.exists, asker.parts, asker.query if asker.value_counters else ""
 
 
-def _at(states: list[Lanes], places: tuple[Ints, Ints]) -> list[Lanes]:
-    return [take(lanes, places) for lanes in states]
-
-
 def _size(pieces: Sequence[WindowBlock]) -> int:
-    return sum(len(piece.ends) + sum(map(len, piece.cells.values())) for piece in pieces)
+    return sum(len(piece.who) + sum(map(len, piece.cells.values())) for piece in pieces)
 
 
 @dataclass
@@ -569,15 +551,14 @@ def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) 
 def windows_of(
     due: Sequence[WindowRequest], pages: Sequence[PaneGridRows], clock: PaneClock
 ) -> dict[str, Ints]:
-    """The ends of the windows of each query that are to be answered."""
+    """The ends of the windows of each query that are to be answered: those with rows of any of the entries
+    that its groups are in."""
     of = {entry.name: page for page in pages for entry in page.pane_grid.entries}
-    return {asker.query: _windows(asker, of, clock) for asker in due}
-
-
-def _windows(asker: WindowRequest, pages: Mapping[str, PaneGridRows], clock: PaneClock) -> Ints:
-    """Those that have rows of any of the entries that its groups are in."""
-    mine = [pages[name] for name, is_added in terms_of(asker.exists) if is_added]
-    different = {page.pane_grid.name: page for page in mine}.values()
-    found = [asker.windows(page.panes, page.pane_grid, clock) for page in different]
-    ends = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
-    return asker.wanted(ends, clock)
+    windows: dict[str, Ints] = {}
+    for asker in due:
+        mine = [of[name] for name, is_added in terms_of(asker.exists) if is_added]
+        different = {page.pane_grid.name: page for page in mine}.values()
+        found = [asker.windows(page.panes, page.pane_grid, clock) for page in different]
+        ends = found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+        windows[asker.query] = asker.wanted(ends, clock)
+    return windows

@@ -7,33 +7,20 @@ them once, however many queries ask for it.
     pane | k0 … (the grouping) | p1.0 | p2.0 | p3.0 p3.1 …
 
 A group that has no rows for an entry has the state of no rows there, or NULL, where the entry came later than
-the interval did.
+the interval did. Between epochs a pane grid keeps closed chunks, oldest first, and the intervals that are
+still open. Closed chunks are only read: an interval that is over gets no more rows. A chunk goes when no
+window after the clock needs any of its intervals.
 
-An epoch of a shared state: where its clock goes, and who asks.
-
-States that are combined from those of several entries: rows of one condition and of another, or without.
-
-`p1+p4-p7` are the rows that p1 or p4 counts, less those of p7. Entries may be on pane grids of different
-intervals; a value that is encoded (the greatest text) is encoded for all of them at once, so that it is
-comparable.
+A query asks for its windows, and names the entries that its states are made of. States that are combined from
+several entries have names such as `p1+p4-p7`: the rows that p1 or p4 counts, less those of p7.
 
 >>> terms_of("p1+p4-p7")
 (('p1', True), ('p4', True), ('p7', False))
 
-What a pane grid keeps between epochs: closed chunks, oldest first, and the intervals that are still open.
-
-Closed chunks are only read; an interval that is over gets no more rows. A chunk goes when no window after the
-clock needs any of its intervals.
-
-What a query asks of a shared state: its windows, and the entries that its states are made of.
-
 Queries that differ only in their windows and conditions have the same *form*: what is selected of the same
-aggregates. All answers of a form are made of states at once.
-
-Queries that ask what another one asks, only less often (CS8): their answers are among the other's.
-
-Their windows are as long as the other's and end at some of the same instants, so that what a follower answers
-are those rows of its leader that are about its own instants.
+aggregates. All answers of a form are made of states at once. A query that asks what another one asks, only
+less often (CS8), follows it: of the other's windows, as long as its own, it takes those that end at its
+instants.
 
 >>> every_third = Follower("f", slide=30, origin=0, begin=60)
 >>> every_third.wants(np.array([30, 40, 60, 70, 90])).tolist()
@@ -43,7 +30,7 @@ are those rows of its leader that are about its own instants.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 from operator import or_
@@ -54,9 +41,8 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.expressions import TRUE, Expression
-from windrow.kernels.aggregates.partials import Decoder, LiftedRows, Partial, PartialColumns
+from windrow.kernels.aggregates.partials import LiftedRows, Partial, PartialColumns
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
-from windrow.kernels.columnar.combiners import Combiner, Lanes, subtract
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.kernels.intake import moments_of
 from windrow.kernels.panes.pane_tables import merge_panes
@@ -201,43 +187,6 @@ def place_of(recipe: str, entry: str) -> str:
     return entry if recipe == entry else f"{recipe}:{entry}"
 
 
-@dataclass(frozen=True)
-class EncodedEntries:
-    """The lanes of each entry of a recipe, and the way back that they have in common."""
-
-    lanes: Mapping[str, list[Lanes]]
-    decoder: Decoder
-
-
-def encoded(shape: Partial, tables: Mapping[str, pl.DataFrame]) -> EncodedEntries:
-    """Entries of one shape, each in the table of its pane grid, encoded as one."""
-    parts = [_relabelled(table, entry, shape.label) for entry, table in tables.items()]
-    lanes, decoder = shape.encode(pl.concat(parts))
-    found: dict[str, list[Lanes]] = {}
-    begin = 0
-    for entry, table in tables.items():
-        rows = slice(begin, begin + table.height)
-        found[entry] = [tuple(lane[rows] for lane in group) for group in lanes]
-        begin += table.height
-    return EncodedEntries(found, decoder)
-
-
-def combined(combiners: Sequence[Combiner], states: Sequence[tuple[list[Lanes], bool]]) -> list[Lanes]:
-    """The states of several entries as one."""
-    (found, _), *others = states
-    for more, is_added in others:
-        found = [
-            combiner.combine(a, b) if is_added else subtract(a, b)
-            for combiner, a, b in zip(combiners, found, more, strict=True)
-        ]
-    return found
-
-
-def _relabelled(table: pl.DataFrame, entry: str, label: str) -> pl.DataFrame:
-    mine = [name for name in table.columns if name.startswith(f"{entry}.")]
-    return table.select(pl.col(name).alias(f"{label}{name.removeprefix(entry)}") for name in mine)
-
-
 CLOSED, OPEN = ".closed", ".open"
 #: more chunks of a pane grid than these are put together
 MOST_CHUNKS = 24
@@ -328,14 +277,19 @@ class Entry:
             return pl.col(f"{self.name}.0") > 0
         return pl.any_horizontal(pl.col(column.name) != 0 for column in self.nothing())
 
+    def lift(self, rows: RowValues) -> list[pl.Series]:
+        """The columns of single rows."""
+        parts = [rows.of(part).alias(f"o{n}") for n, part in enumerate(self.order)]
+        order = pl.DataFrame([rows.rows["#t"], *parts] if parts else [])
+        return self.shape.lift(LiftedRows(tuple(map(rows.of, self.args)), rows.where(self.where), order))
+
     def nothing(self) -> list[pl.Series]:
         """The columns of the state of no rows: that of one row which does not count."""
         args = tuple(pl.Series([None], dtype=polars_type(arg.type)) for arg in self.args)
-        order = [pl.Series("#t", [0], dtype=pl.Int64)]
-        order += [
-            pl.Series(f"o{n}", [None], dtype=polars_type(part.type)) for n, part in enumerate(self.order)
-        ]
-        return self.shape.lift(LiftedRows(args, pl.Series([False]), pl.DataFrame(order)))
+        parts = enumerate(self.order)
+        order = [pl.Series(f"o{n}", [None], dtype=polars_type(part.type)) for n, part in parts]
+        instant = pl.Series("#t", [0], dtype=pl.Int64)
+        return self.shape.lift(LiftedRows(args, pl.Series([False]), pl.DataFrame([instant, *order])))
 
 
 @dataclass(frozen=True)
@@ -369,6 +323,15 @@ class PaneGrid:
         """The columns of its table."""
         return TableLayout(tuple(f"k{place}" for place in range(keys)), tuple(e.shape for e in self.entries))
 
+    def lift(self, known: Sequence[pl.Series], rows: RowValues) -> pl.DataFrame:
+        """Rows by interval and group, which are `known`. Conditions are no filters: a row is lifted for every
+        entry, and counts in those whose condition holds; one that counts nowhere is left out."""
+        counts = reduce(or_, (rows.where(where) for where in dict.fromkeys(e.where for e in self.entries)))
+        states = [column for entry in self.entries for column in entry.lift(rows)]
+        frame = pl.DataFrame([*known, *states])
+        by = [column.name for column in known]
+        return self.layout(len(known) - 1).merge(frame if counts.all() else frame.filter(counts), by)
+
     def some(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Without the rows that say nothing."""
         return frame.filter(pl.any_horizontal(entry.is_something() for entry in self.entries))
@@ -379,13 +342,12 @@ class PaneGrid:
 
     def fitted(self, frame: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
         """A table of an earlier time with the entries of today: others go, new ones are empty."""
-        columns = [frame[name] for name in (PANE, *keys)]
-        for name, nothing in self.nothing.items():
-            if name in frame.columns:
-                columns.append(frame[name])
-            else:
-                columns.append(nothing.new_from_index(0, frame.height))
-        return pl.DataFrame(columns)
+        known = set(frame.columns)
+        states = [
+            frame[name] if name in known else nothing.new_from_index(0, frame.height)
+            for name, nothing in self.nothing.items()
+        ]
+        return pl.DataFrame([*(frame[name] for name in (PANE, *keys)), *states])
 
 
 @dataclass(frozen=True)
@@ -410,114 +372,53 @@ class SharedState:
 
 
 # ------------------------------------------------------------ lifts
-#
-# Rows of a stream, as the pane grids of a shared state keep them: one pass for all entries of a pane grid.
-#
-# Conditions are no filters here: a row is lifted for every entry, and counts in those whose condition holds.
-# Rows that count nowhere are left out.
 
 
 #: so many states of rows are in memory at a time, of at least so many rows
 MOST_STATES, LEAST_ROWS = 1 << 23, 1 << 12
 
-_compiled = lru_cache(maxsize=4096)(compile_expression)
+_compiled: Callable[[Expression], Evaluator] = lru_cache(maxsize=4096)(compile_expression)
 
 
-class Lifting:
-    """The pane grids of a shared state from rows."""
+class RowValues:
+    """Rows with their instants as `#t`; what expressions are of them is computed once for all that ask."""
 
-    def __init__(self, shared_state: SharedState) -> None:
-        self.shared_state = shared_state
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self.rows = rows
         self._values: dict[Expression, pl.Series] = {}
-
-    def tables(self, accepted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """States by interval and group, for each pane grid that has rows; rows without an instant are in
-        none.
-
-        With many entries, rows are taken in pieces, so that their states are not too many at a time.
-        """
-        width = max(len(pane_grid.nothing) for pane_grid in self.shared_state.pane_grids)
-        found: dict[str, list[pl.DataFrame]] = {}
-        for piece in accepted.iter_slices(max(LEAST_ROWS, MOST_STATES // width)):
-            for name, table in self._tables(piece).items():
-                found.setdefault(name, []).append(table)
-        layouts = {
-            pane_grid.name: pane_grid.layout(len(self.shared_state.keys))
-            for pane_grid in self.shared_state.tables
+        self._conditions: dict[Expression, pl.Series] = {
+            TRUE: pl.Series([True]).new_from_index(0, rows.height)
         }
-        return {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
 
-    def _tables(self, accepted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        moments = moments_of(accepted, self.shared_state.stream.wattr)
-        rows = accepted.with_columns(moments.alias("#t")).filter(moments.is_not_null())
-        found: dict[str, pl.DataFrame] = {}
-        if not rows.height:
-            return found
-        self._values = {}
-        masks = {
-            each: self._mask(each, rows)
-            for pane_grid in self.shared_state.pane_grids
-            for each in _wheres(pane_grid)
-        }
-        keys = [
-            without_negative_zero(self._value(key, rows)).alias(name)
-            for name, key in zip(self.shared_state.key_types, self.shared_state.keys, strict=True)
-        ]
-        for pane_grid in self.shared_state.pane_grids:
-            table = self._pane_grid(pane_grid, rows, keys, masks)
-            if table.height:
-                found[pane_grid.name] = table
-        for value_counter in self.shared_state.value_counters:
-            table = self._value_counter(value_counter, rows, keys)
-            if table.height:
-                found[value_counter.name] = table
-        return found
-
-    def _value_counter(
-        self, value_counter: ValueCounter, rows: pl.DataFrame, keys: list[pl.Series]
-    ) -> pl.DataFrame:
-        panes = pl.Series(PANE, value_counter.panes_of(rows["#t"].to_numpy()))
-        args = tuple(self._value(arg, rows) for arg in value_counter.args)
-        return value_counter.lift([panes, *keys], args, self._mask(value_counter.where, rows))
-
-    def _pane_grid(
-        self,
-        pane_grid: PaneGrid,
-        rows: pl.DataFrame,
-        keys: list[pl.Series],
-        masks: dict[Expression, pl.Series],
-    ) -> pl.DataFrame:
-        counts = reduce(or_, [masks[where] for where in _wheres(pane_grid)])
-        panes = pl.Series(PANE, pane_grid.panes_of(rows["#t"].to_numpy()))
-        columns = [panes, *keys]
-        for entry in pane_grid.entries:
-            columns += entry.shape.lift(self._rows(entry, rows, masks[entry.where]))
-        frame = pl.DataFrame(columns)
-        layout = pane_grid.layout(len(keys))
-        chosen = frame if counts.all() else frame.filter(counts)
-        return layout.merge(chosen, [PANE, *layout.keys])
-
-    def _rows(self, entry: Entry, rows: pl.DataFrame, chosen: pl.Series) -> LiftedRows:
-        order = pl.DataFrame()
-        if entry.order:
-            parts = [self._value(part, rows).alias(f"o{n}") for n, part in enumerate(entry.order)]
-            order = pl.DataFrame([rows["#t"], *parts])
-        return LiftedRows(tuple(self._value(arg, rows) for arg in entry.args), chosen, order)
-
-    def _value(self, expression: Expression, rows: pl.DataFrame) -> pl.Series:
+    def of(self, expression: Expression) -> pl.Series:
+        """The values of an expression."""
         if expression not in self._values:
-            self._values[expression] = _evaluator(expression)(rows)
+            self._values[expression] = _compiled(expression)(self.rows)
         return self._values[expression]
 
-    def _mask(self, where: Expression, rows: pl.DataFrame) -> pl.Series:
-        if where == TRUE:
-            return pl.Series([True]).new_from_index(0, rows.height)
-        return holds(_evaluator(where), rows)
+    def where(self, condition: Expression) -> pl.Series:
+        """Whether a condition holds."""
+        if condition not in self._conditions:
+            self._conditions[condition] = holds(_compiled(condition), self.rows)
+        return self._conditions[condition]
 
 
-def _evaluator(expression: Expression) -> Evaluator:
-    return _compiled(expression)
+def lifted(shared_state: SharedState, accepted: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """States by interval and group, for each pane grid that has rows; rows without an instant are in none.
 
-
-def _wheres(pane_grid: PaneGrid) -> tuple[Expression, ...]:
-    return tuple(dict.fromkeys(entry.where for entry in pane_grid.entries))
+    With many entries, rows are taken in pieces, so that their states are not too many at a time.
+    """
+    width = max(len(pane_grid.nothing) for pane_grid in shared_state.pane_grids)
+    moments = moments_of(accepted, shared_state.stream.wattr)
+    rows = accepted.with_columns(moments.alias("#t")).filter(moments.is_not_null())
+    found: dict[str, list[pl.DataFrame]] = {}
+    for piece in rows.iter_slices(max(LEAST_ROWS, MOST_STATES // width)):
+        values = RowValues(piece)
+        pairs = zip(shared_state.key_types, shared_state.keys, strict=True)
+        keys = [without_negative_zero(values.of(key)).alias(name) for name, key in pairs]
+        for pane_grid in shared_state.tables:
+            panes = pl.Series(PANE, pane_grid.panes_of(piece["#t"].to_numpy()))
+            found.setdefault(pane_grid.name, []).append(pane_grid.lift([panes, *keys], values))
+    layouts = {pane_grid.name: pane_grid.layout(len(shared_state.keys)) for pane_grid in shared_state.tables}
+    merged = {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
+    return {name: frame for name, frame in merged.items() if frame.height}

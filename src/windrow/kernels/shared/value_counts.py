@@ -20,21 +20,16 @@ Card: shared counts
     source        frequency counts as synopses: Golab 2006, 8.3.1, and Algorithm 6; panes of holistic
                   aggregates: Li et al. 2005
 
-Running sums of a value counter: what its intervals add up to over windows of each length that is asked for.
-
-Queries of one length have one sum, which goes with the clock: an interval that closes is added, one that
-leaves is subtracted, so that a window costs no more than these and its distinct values, however many
-intervals it has. As with a state of its own (`windrow.kernels.panes.subtract_on_evict`), no sum is kept where
-values are seen to recur hardly ever, and many windows at once are answered from the intervals.
+Queries of one length have one sum of a value counter, which goes with the clock: an interval that closes is
+added, one that leaves is subtracted. As with a state of its own (`windrow.kernels.panes.subtract_on_evict`),
+no sum is kept where values are seen to recur hardly ever, and many windows at once are answered from the
+intervals.
 
 Card: shared sums
     requirements  cells that are counts which can be subtracted
     time          per length: cells of the intervals that close and that leave, and the distinct values
     space         for each length one state per group and value
     source        No Pane, No Gain (Li et al. 2005), 3.2.2; Golab's thesis, Algorithm 6 (global counters)
-
-The value counters of a shared state in an epoch: their clocks move, and the windows that are due get their
-cells.
 """
 
 from __future__ import annotations
@@ -53,7 +48,14 @@ from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
 from windrow.kernels.panes import subtract_on_evict
 from windrow.kernels.panes.pane_tables import SlideShape, sparse
-from windrow.kernels.shared.shared_state import Moved, PaneGrid, SharedEpoch, WindowRequest, lowest
+from windrow.kernels.shared.shared_state import (
+    Moved,
+    PaneGrid,
+    RowValues,
+    SharedEpoch,
+    WindowRequest,
+    lowest,
+)
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered
 from windrow.windows.domain import INFINITY, Ints
 
@@ -179,14 +181,13 @@ class ValueCounter(PaneGrid):
         """Several, so that few intervals are opened to find those that leave."""
         return [part for _, part in frame.group_by(pl.col(PANE) // -(-self.length // 8), maintain_order=True)]
 
-    def lift(
-        self, known: Sequence[pl.Series], args: tuple[pl.Series, ...], chosen: pl.Series
-    ) -> pl.DataFrame:
-        """Rows as cells by interval and group: `known` are their intervals and groups."""
+    def lift(self, known: Sequence[pl.Series], rows: RowValues) -> pl.DataFrame:
+        """Rows as cells by interval and group, which are `known`."""
         pane, *keys = known
         layout = self.layout(len(keys))
         ones = pl.Series("rows.0", [1], dtype=pl.Int64).new_from_index(0, len(pane))
-        frame = self.cells.table([*known, ones], LiftedRows(args, chosen, pl.DataFrame(), pane))
+        lifted = LiftedRows(tuple(map(rows.of, self.args)), rows.where(self.where), pl.DataFrame(), pane)
+        frame = self.cells.table([*known, ones], lifted)
         kept = [name for name in frame.columns if name[0] not in "kv" and name != pane.name]
         return layout.merge(frame.select(pane.name, *layout.keys, *kept), [pane.name, *layout.keys])
 
