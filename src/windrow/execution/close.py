@@ -201,7 +201,7 @@ class _Run:
     def _slid(self, work: QueryWork, unit: SlidingUnit) -> Mapping[str, State]:
         levels, stage = unit.program.levels, self.task.stage
         operator = f"{work.query.name}{OF}{stage}"
-        clock = work.clock if stage == 0 else PaneClock(work.clock.before, work.clock.now)
+        clock = work.clock if stage == 0 else work.clock.plain
         delta = self._delta(work, unit, levels[stage])
         kernel = levels[stage].kernel
         if work.drops is not None and len(levels) == stage + 1:
@@ -271,7 +271,7 @@ class _Run:
         for table in answers:
             self.passed[query] += table.num_rows
             rows = level.nested(table)
-            last = level.latest(rows, PaneClock(clock.before, clock.now))
+            last = level.latest(rows, clock.plain)
             latest = max((w for w in (latest, last) if w is not None), default=None)
             for name, frame in level.tables(rows).items():
                 for shard, part in split(frame, key_types(level), self.place.shards):

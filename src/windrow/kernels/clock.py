@@ -60,6 +60,11 @@ class PaneClock:
     sources: Mapping[Any, Moved] = field(default_factory=dict)
 
     @property
+    def plain(self) -> PaneClock:
+        """The clock of what is not about one source."""
+        return PaneClock(self.before, self.now)
+
+    @property
     def moved(self) -> list[Moved]:
         """All that happens to any group."""
         return [(self.before, self.now), *self.sources.values()]
@@ -85,9 +90,7 @@ class PaneClock:
     def windows(self, groups: pl.DataFrame, cut: Cut) -> pl.DataFrame:
         """The first and the last window to answer, of each group."""
         moved = self.of(groups)
-        return pl.DataFrame(
-            {"first": _due(moved["before"], cut) + 1, "last": _due(moved["now"], cut)},
-        )
+        return pl.DataFrame({"first": _due(moved["before"], cut) + 1, "last": _due(moved["now"], cut)})
 
     def is_due(self, cut: Cut) -> bool:
         """Whether the end of any window is passed."""
@@ -138,10 +141,9 @@ class Clock:
         """Whether nothing becomes final."""
         if self.branches:
             return all(branch.stands for branch in self.branches)
-        moved = [(self.before, self.now), *self.sources.values()]
-        return all(before >= now for before, now in moved) and (
-            self.column is None or self.others[0] >= self.others[1]
-        )
+        others = [self.others] if self.column is not None else []
+        moved = [(self.before, self.now), *self.sources.values(), *others]
+        return all(before >= now for before, now in moved)
 
     def of(self, sources: pl.Series) -> tuple[Ints, Ints]:
         """`before` and `now` for each of some sources."""
@@ -165,12 +167,8 @@ class Slice:
 
     @classmethod
     def of(cls, clock: Clock, lag: int) -> Slice:
-        nows = (
-            [clock.now]
-            if clock.column is None
-            else [clock.others[1], *(n for _, n in clock.sources.values())]
-        )
-        floor = moved(min(nows), lag)
+        own = [clock.others[1], *(now for _, now in clock.sources.values())]
+        floor = moved(clock.now if clock.column is None else min(own), lag)
         return cls(moved(clock.before, lag), moved(clock.now, lag), clock.before, clock.now, floor)
 
     @property
@@ -197,14 +195,14 @@ class Timing:
 
     def moved(self, before: Knowns, held: Held, now: Knowns, now_held: Held, reached: Instant) -> Clock:
         """How the clock moves: of all sources together, or of each."""
-        own = self._own(now)
-        others = finite(self._clock(before, held)), finite(self._clock(now, now_held))
+        own = next((name for name in now if self._by_group(name, now)), None)
+        others = finite(self.clock(before, held)), finite(self.clock(now, now_held))
         if own is None:
             return Clock(*others, finite(reached))
         sources = {
             source: (
-                finite(self._clock(before, held, own, source)),
-                finite(self._clock(now, now_held, own, source)),
+                finite(self.clock(before, held, own, source)),
+                finite(self.clock(now, now_held, own, source)),
             )
             for source in now[own].progress.sources
         }
@@ -214,49 +212,33 @@ class Timing:
 
     def furthest(self, known: Knowns, held: Held) -> Instant:
         """How far any answer is given."""
-        clocks = [self._clock(known, held)]
-        for name in known:
-            if self._by_group(name, known):
-                clocks += [self._clock(known, held, name, source) for source in known[name].progress.sources]
-        return max(clocks)
-
-    def clock(self, known: Knowns, held: Held) -> Instant:
-        """The least P of all inputs."""
-        return self._clock(known, held)
+        own = [name for name in known if self._by_group(name, known)]
+        each = (
+            self.clock(known, held, name, source) for name in own for source in known[name].progress.sources
+        )
+        return max([self.clock(known, held), *each])
 
     def kept(self, name: str, known: Knowns, held: Held, rows: pl.DataFrame) -> list[pl.Series]:
         """How far answers were given for each row that is kept although it is late, as a column."""
         stream = self.streams[name]
         if stream.late is not Late.KEEP or not rows.height:
             return [pl.Series(KEPT, [NEVER_LATE], dtype=pl.Int64).new_from_index(0, rows.height)]
-        promised, clock = self._promised(name, known, held, rows)
-        late = moments_of(rows, stream.wattr).to_numpy() < promised
-        return [pl.Series(KEPT, np.where(late, clock, NEVER_LATE), dtype=pl.Int64)]
-
-    def _promised(self, name: str, known: Knowns, held: Held, rows: pl.DataFrame) -> tuple[Any, Any]:
-        """P and the clock that held for each row, by its source."""
         mine = known[name]
-        others = finite(mine.progress.progress), finite(self._clock(known, held))
-        if mine.per is None or not mine.progress.sources:
-            return np.full(rows.height, others[0]), np.full(rows.height, others[1])
         own = name if self._by_group(name, known) else None
         sources = {
-            source: (
-                finite(mine.progress.progress_of(source)),
-                finite(self._clock(known, held, own, source)),
-            )
-            for source in mine.progress.sources
+            source: (finite(mine.progress.progress_of(source)), finite(self.clock(known, held, own, source)))
+            for source in (mine.progress.sources if mine.per is not None else ())
         }
-        return Clock(0, 0, column=mine.per, sources=sources, others=others).of(rows[mine.per])
-
-    def _own(self, known: Knowns) -> str | None:
-        """The stream whose sources have clocks of their own."""
-        return next((name for name in known if self._by_group(name, known)), None)
+        others = finite(mine.progress.progress), finite(self.clock(known, held))
+        by_source = Clock(0, 0, column=mine.per, sources=sources, others=others)
+        promised, clock = by_source.of(rows[mine.per]) if mine.per is not None else others
+        late = moments_of(rows, stream.wattr).to_numpy() < promised
+        return [pl.Series(KEPT, np.where(late, clock, NEVER_LATE), dtype=pl.Int64)]
 
     def _by_group(self, name: str, known: Knowns) -> bool:
         return known[name].per in self.sources.get(name, ())
 
-    def _clock(self, known: Knowns, held: Held, own: str | None = None, source: Any = None) -> Instant:
+    def clock(self, known: Knowns, held: Held, own: str | None = None, source: Any = None) -> Instant:
         """The least P of all inputs; of `own`, only what this source promises counts."""
         found: list[Instant] = [progress for name, progress in held.items() if name in self.tables]
         for window in self.windows:

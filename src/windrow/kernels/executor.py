@@ -36,6 +36,7 @@ computed before the next event: a late row that is kept then meets only windows 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -44,6 +45,7 @@ from typing import Any, TypeAlias
 import polars as pl
 import pyarrow as pa
 
+from windrow.algebra.catalog import Stream
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit
 from windrow.algebra.values import Change, canonical_rows, not_final
@@ -62,12 +64,60 @@ from windrow.windows.domain import INFINITY, Instant
 Values: TypeAlias = tuple[Any, ...]
 
 
-class _Answers:
-    """What became final and was not taken yet, or why there will be no more."""
+class _Executor(ABC):
+    """Rows pushed, promises and time move what is known of streams; what became final is to be taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, emit: Emit, streams: Mapping[str, Stream]) -> None:
+        self.emit = emit
+        self.intakes = {name: Intake(stream) for name, stream in streams.items()}
+        self.known = {name: intake.start() for name, intake in self.intakes.items()}
+        self.now = 0
+        self._late: dict[str, list[Values]] = {name: [] for name in streams}
         self._ready: list[Change] = []
         self._error: DataError | None = None
+
+    # Events.
+
+    def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
+        """One micro-batch of arrivals."""
+        intake, before = self._intake(stream), dict(self.known)
+        schema = intake.stream.schema
+        batch = frame_of(schema, canonical_rows(schema, rows, f"stream `{stream}`"))
+        known, accepted, late = intake.accept(self.known[stream], batch, self.now)
+        self._late[stream] += rows_of(late, schema)
+        self.known[stream] = known
+        self._move(before, stream, accepted)
+
+    def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
+        """No more rows of a stream below `progress`."""
+        before = dict(self.known)
+        self.known[name] = self._intake(name).promise(self.known[name], progress, where, self.now)
+        self._move(before)
+
+    def advance(self, micros: int) -> None:
+        """Let wall-clock time pass: idle sources may be left out."""
+        if micros < 0:
+            raise DataError(f"time does not go back by {-micros} microseconds", code="bad-value")
+        self.now += micros
+        before = dict(self.known)
+        for name, intake in self.intakes.items():
+            self.known[name] = intake.tick(self.known[name], self.now)
+        self._move(before)
+
+    def finish(self) -> None:
+        """The end of all inputs."""
+        before = dict(self.known)
+        self.known = {name: replace(known, sealed=True) for name, known in before.items()}
+        self._move(before)
+
+    @abstractmethod
+    def _move(
+        self, before: Mapping[str, Known], stream: str = "", accepted: pl.DataFrame | None = None
+    ) -> None:
+        """Compute what is due, with the rows of a stream that came. An error is kept for `take`, as the
+        answers are."""
+
+    # Answers.
 
     def take(self) -> list[Change]:
         """What became final since the last time, in order of delivery."""
@@ -76,56 +126,32 @@ class _Answers:
         ready, self._ready = self._ready, []
         return sorted(ready, key=lambda change: change.place)
 
+    def late(self, stream: str) -> list[Values]:
+        """The late rows that were not kept."""
+        self._intake(stream)
+        return list(self._late[stream])
 
-class KernelExecutor(_Answers):
+    def _intake(self, name: str) -> Intake:
+        if name not in self.intakes:
+            raise DataError(f"no stream `{name}` in this query", hint=nearest(name, self.intakes))
+        return self.intakes[name]
+
+
+class KernelExecutor(_Executor):
     """One standing query over pushed rows. `stacked` chooses between the two kernels for RANGE windows."""
 
     def __init__(self, emit: Emit, *, stacked: bool | None = None, by_group: bool = True) -> None:
-        self.emit = emit
         self.program = PaneProgram(emit, stacked=stacked, by_group=by_group)
         self.stream = self.program.stream
-        self.intake = Intake(self.stream)
-        self.known = self.intake.start()
-        self.now = 0
+        super().__init__(emit, {self.stream.name: self.stream})
         self._states = [State() for _ in self.program.levels]
         self._answered: dict[int, list[Values]] = {}
-        self._late: list[Values] = []
-        super().__init__()
-
-    # Events.
-
-    def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
-        """One micro-batch of arrivals."""
-        self._check(stream)
-        schema, where = self.stream.schema, f"stream `{stream}`"
-        batch = frame_of(schema, canonical_rows(schema, rows, where))
-        known, accepted, late = self.intake.accept(self.known, batch, self.now)
-        self._late += rows_of(late, schema)
-        self._move(known, accepted)
-
-    def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
-        """No more rows of the stream below `progress`."""
-        self._check(name)
-        self._move(self.intake.promise(self.known, progress, where, self.now))
 
     def update(
         self, table: str, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
     ) -> None:
         """There are no tables in queries of this class."""
         raise DataError(f"no table `{table}` in this query")
-
-    def advance(self, micros: int) -> None:
-        """Let wall-clock time pass: idle sources may be left out."""
-        if micros < 0:
-            raise DataError(f"time does not go back by {-micros} microseconds", code="bad-value")
-        self.now += micros
-        self._move(self.intake.tick(self.known, self.now))
-
-    def finish(self) -> None:
-        """The end of all inputs."""
-        self._move(replace(self.known, sealed=True))
-
-    # Answers.
 
     def relation(self, at: int) -> Counter[Values]:
         """The answer relation at an instant."""
@@ -134,46 +160,33 @@ class KernelExecutor(_Answers):
         grid = self.program.query.cut.grid
         return Counter(self._rows_at(grid.end(grid.last_ending(at))))
 
-    def late(self, stream: str) -> list[Values]:
-        """The late rows that were not kept."""
-        self._check(stream)
-        return list(self._late)
-
     @property
     def clock(self) -> Instant:
         """P of the stream, for the window's attribute."""
-        return self.known.progress_on(self.stream, self.program.query.attribute)
+        return self.known[self.stream.name].progress_on(self.stream, self.program.query.attribute)
 
-    # The machine.
-
-    def _check(self, stream: str) -> None:
-        if stream != self.stream.name:
-            raise DataError(f"no stream `{stream}` in this query", hint=nearest(stream, [self.stream.name]))
-
-    def _move(self, known: Known, accepted: pl.DataFrame | None = None) -> None:
-        """Compute what is due. An error is kept for `take`, as the answers are."""
-        before, self.known = self.known, known
+    def _move(
+        self, before: Mapping[str, Known], stream: str = "", accepted: pl.DataFrame | None = None
+    ) -> None:
         if self._error is not None:
             return
         try:
-            for end, row in self._answers(before, accepted):
+            for end, row in self._answers(before[self.stream.name], accepted):
                 self._answered.setdefault(end, []).append(row)
                 self._ready.append(Change("+", row, end))
         except DataError as error:
             self._error = error
 
     def _answers(self, before: Known, accepted: pl.DataFrame | None) -> Iterator[tuple[int, Values]]:
-        bottom, *above = self.program.levels
-        clock = self.program.clock(before, self.known)
-        delta = Delta(latest=self.program.reached(before) if self.known.sealed else None)
+        (bottom, *above), known = self.program.levels, self.known[self.stream.name]
+        clock = self.program.clock(before, known)
+        delta = Delta(latest=self.program.reached(before) if known.sealed else None)
         if accepted is not None:
-            rows = bottom.scanned(accepted, self.program.column(self.known))
+            rows = bottom.scanned(accepted, self.program.column(known))
             delta = _delta(bottom, rows, clock)
         answers = self._advance(0, delta, clock)
         for place, level in enumerate(above, start=1):
-            answers = self._advance(
-                place, _from_below(level, answers, clock), PaneClock(clock.before, clock.now)
-            )
+            answers = self._advance(place, _from_below(level, answers, clock.plain), clock.plain)
         return self._read(answers)
 
     def _advance(self, place: int, delta: Delta, clock: PaneClock) -> Iterator[pa.Table]:
@@ -202,7 +215,7 @@ def _from_below(level: Level, answers: Iterable[pa.Table], clock: PaneClock) -> 
     """What the answers of the level below are to this one."""
     rows = [level.nested(table) for table in answers]
     if rows:
-        return _delta(level, pl.concat(rows), PaneClock(clock.before, clock.now))
+        return _delta(level, pl.concat(rows), clock)
     reached = level.query.cut.due(clock.before)
     return Delta(latest=int(reached) if abs(reached) != INFINITY else None)
 
@@ -212,23 +225,16 @@ def _delta(level: Level, rows: pl.DataFrame, clock: PaneClock) -> Delta:
     return Delta(tables, level.latest(rows, clock))
 
 
-# ------------------------------------------------------------ executor
-
-
-class GeneralExecutor(_Answers):
+class GeneralExecutor(_Executor):
     """One standing query over pushed rows. Options change what it costs, never what it answers."""
 
     def __init__(self, emit: Emit, options: layouts.Options | None = None) -> None:
-        self.emit = emit
         self.program = RelationalProgram(emit, options)
         self.timing = Timing(emit, self.program.builder.sources)
-        streams = self.timing.streams
+        super().__init__(emit, self.timing.streams)
         tables = [node.table.table for node in emit.walk() if isinstance(node, TableJoin)]
-        self.intakes = {name: Intake(stream) for name, stream in streams.items()}
-        self.known = {name: intake.start() for name, intake in self.intakes.items()}
         self.tables = {table.name: TableIntake(table) for table in tables}
         self.states: States = {}
-        self.now = 0
         #: how far the clock had come before the input ended
         self.reached: Instant = -INFINITY
         bounded = emit.reads_window_bounds and emit.leaves[0].spec.grid is None
@@ -239,31 +245,15 @@ class GeneralExecutor(_Answers):
         self._pieces: list[pl.DataFrame] = []
         #: what the end of input was computed from: extents go on after the last one reported
         self._end: tuple[States, News] | None = None
-        self._late: dict[str, list[Values]] = {name: [] for name in streams}
-        super().__init__()
-
-    # Events.
-
-    def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
-        """One micro-batch of arrivals."""
-        intake = self._intake(stream)
-        schema = intake.stream.schema
-        batch = frame_of(schema, canonical_rows(schema, rows, f"stream `{stream}`"))
-        before = dict(self.known)
-        known, accepted, late = intake.accept(self.known[stream], batch, self.now)
-        accepted = accepted.with_columns(self.timing.kept(stream, before, self._table_progress(), accepted))
-        self._late[stream] += rows_of(late, schema)
-        self.known[stream] = known
-        self._move(before, rows={stream: accepted})
 
     def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
         """No more rows of a stream (or changes of a table) below `progress`."""
-        before, held = dict(self.known), self._table_progress()
         if name in self.tables:
+            held = self._table_progress()
             self.tables[name].punctuate(progress, self.timing.furthest(self.known, held))
+            self._advance(self.known, held=held)
         else:
-            self.known[name] = self._intake(name).promise(self.known[name], progress, where, self.now)
-        self._move(before, held=held)
+            super().punctuate(name, progress, where)
 
     def update(
         self, table: str, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
@@ -279,29 +269,17 @@ class GeneralExecutor(_Answers):
                 hint="update tables before their streams move on, or hold the clock with punctuate()",
             )
         changes = self.tables[table].update(at, insert, delete)
-        self._move(dict(self.known), changes={table: changes}, changed={table: at} if changes.height else {})
-
-    def advance(self, micros: int) -> None:
-        """Let wall-clock time pass: idle sources may be left out."""
-        if micros < 0:
-            raise DataError(f"time does not go back by {-micros} microseconds", code="bad-value")
-        self.now += micros
-        before = dict(self.known)
-        for name, intake in self.intakes.items():
-            self.known[name] = intake.tick(self.known[name], self.now)
-        self._move(before)
+        self._advance(self.known, changes={table: changes}, changed={table: at} if changes.height else {})
 
     def finish(self) -> None:
         """The end of all inputs."""
-        before, held = dict(self.known), self._table_progress()
+        before, held = self.known, self._table_progress()
         if self.clock != INFINITY:
             self.reached = max(self.reached, self.timing.furthest(before, held))
         self.known = {name: replace(known, sealed=True) for name, known in before.items()}
         for table in self.tables.values():
             table.progress = INFINITY
-        self._move(before, held=held)
-
-    # Answers.
+        self._advance(before, held=held)
 
     def relation(self, at: int) -> Counter[Values]:
         """The answer relation at an instant."""
@@ -319,16 +297,10 @@ class GeneralExecutor(_Answers):
         found: Counter[Values] = Counter()
         for frame in filter(len, self._pieces_until(at)):
             inside = frame.filter((pl.col(signed_rows.VS) <= at) & (pl.col(signed_rows.VE) > at))
-            for row, n in zip(
-                rows_of(inside, self.emit.schema), inside[signed_rows.N].to_list(), strict=True
-            ):
+            counts = inside[signed_rows.N].to_list()
+            for row, n in zip(rows_of(inside, self.emit.schema), counts, strict=True):
                 found[row] += n
         return +found
-
-    def late(self, stream: str) -> list[Values]:
-        """The late rows that were not kept."""
-        self._intake(stream)
-        return list(self._late[stream])
 
     @property
     def clock(self) -> Instant:
@@ -339,14 +311,16 @@ class GeneralExecutor(_Answers):
         """How many rows each operator keeps, by its place in the plan and its name."""
         return self.program.state_rows(self.states)
 
-    # The machine.
-
-    def _intake(self, name: str) -> Intake:
-        if name not in self.intakes:
-            raise DataError(f"no stream `{name}` in this query", hint=nearest(name, self.intakes))
-        return self.intakes[name]
-
     def _move(
+        self, before: Mapping[str, Known], stream: str = "", accepted: pl.DataFrame | None = None
+    ) -> None:
+        rows = {}
+        if accepted is not None:
+            kept = self.timing.kept(stream, before, self._table_progress(), accepted)
+            rows = {stream: accepted.with_columns(kept)}
+        self._advance(before, rows)
+
+    def _advance(
         self,
         before: Mapping[str, Known],
         rows: Mapping[str, pl.DataFrame] | None = None,
@@ -354,7 +328,6 @@ class GeneralExecutor(_Answers):
         held: Mapping[str, Instant] | None = None,
         changed: Mapping[str, int] | None = None,
     ) -> None:
-        """Compute what is due. An error is kept for `take`, as the answers are."""
         if self._error is not None:
             return
         progress = self._table_progress()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,8 @@ class Observed:
         """What several pieces tell together."""
         batch = _joined([piece.batch for piece in pieces])
         also: dict[str, tuple[int, ...]] = {}
-        for piece in pieces:
-            also = {name: also.get(name, ()) + piece.also.get(name, ()) for name in {**also, **piece.also}}
+        for name, values in ((name, values) for piece in pieces for name, values in piece.also.items()):
+            also[name] = also.get(name, ()) + values
         return cls(batch, sum(piece.accepted for piece in pieces), sum(piece.late for piece in pieces), also)
 
 
@@ -152,11 +153,8 @@ class Intake:
                 code="sealed",
                 hint="push before finish()",
             )
-        only = (
-            expressions.holds(self.when, batch)
-            if self.when
-            else pl.Series([False]).new_from_index(0, batch.height)
-        )
+        nothing = pl.Series([False]).new_from_index(0, batch.height)
+        only = expressions.holds(self.when, batch) if self.when else nothing
         moments = self._moments(known, batch, only, now)
         self._refuse_null(moments.filter(~only), batch.filter(~only))
         check_instants(moments.filter(~only), f"`{self.stream.wattr}` of stream `{self.stream.name}`")
@@ -192,8 +190,8 @@ class Intake:
 
     def tick(self, known: Known, now: int) -> Known:
         """Wall-clock time passed without rows: idle sources may be left out."""
-        policy = self.stream.progress.policy
-        return replace(known, progress=policy.observe(known.progress, Batch(wattr=()), now))
+        progress = self.stream.progress.policy.observe(known.progress, Batch(wattr=()), now)
+        return replace(known, progress=progress)
 
     def promise(self, known: Known, progress: Instant, where: Mapping[str, Any] | None, now: int) -> Known:
         """A promise from outside: no more rows (with this value in this column) below `progress`."""
@@ -227,10 +225,9 @@ class Intake:
         if stray.any():
             raise off_grid(self.stream, rows[self.stream.wattr].filter(stray)[0])
         row = rows.row(moments.is_null().arg_max() or 0, named=True)
-        told = [
-            f"{name} {str(row[name])[:40]}" for name in self.stream.schema.names if name != self.stream.wattr
-        ]
-        raise self.no_moment(f"the row with {', '.join(told[:4])}" if told else "a row")
+        others = [name for name in self.stream.schema.names if name != self.stream.wattr][:4]
+        told = ", ".join(f"{name} {str(row[name])[:40]}" for name in others)
+        raise self.no_moment(f"the row with {told}" if told else "a row")
 
     def no_moment(self, who: str) -> DataError:
         """A row without a windowing attribute is in no window, and must not vanish silently."""
@@ -244,26 +241,19 @@ class Intake:
         """Whether each row comes too late, by what its source had promised before the batch."""
         progress: attributes.Ints | int = _finite(known.progress.progress)
         if known.per is not None and known.progress.sources:
-            source = batch[known.per]
-            promised = pl.DataFrame(
-                {
-                    "source": pl.Series(list(known.progress.sources), dtype=source.dtype),
-                    "p": [_finite(known.progress.progress_of(each)) for each in known.progress.sources],
-                }
-            )
-            found = columns.looked_up(pl.DataFrame({"source": source}), promised, "p")
-            progress = found.fill_null(progress).to_numpy()
+            source, sources = batch[known.per].alias("source"), list(known.progress.sources)
+            told = pl.Series("p", [_finite(known.progress.progress_of(each)) for each in sources])
+            promised = pl.DataFrame([pl.Series("source", sources, dtype=source.dtype), told])
+            progress = columns.looked_up(source.to_frame(), promised, "p").fill_null(progress).to_numpy()
         return pl.Series(moments.fill_null(_LIMIT).to_numpy() < progress)
 
     def _stamped(self, known: Known, rows: pl.DataFrame, now: int) -> pl.DataFrame:
         first = known.accepted + 1
         numbers = pl.int_range(first, first + rows.height, eager=True).alias(f"#{ROW_NUM}")
         stamps = pl.Series(f"#{ARRIVAL_TS}", [now], dtype=pl.Int64).new_from_index(0, rows.height)
-        marks = []
+        wattr, marks = self.stream.wattr, []
         if self.stream.domain.resolution is not None:
-            marks.append(
-                ticks_of(rows[self.stream.wattr], self.stream.domain).alias(ALSO + self.stream.wattr)
-            )
+            marks.append(ticks_of(rows[wattr], self.stream.domain).alias(ALSO + wattr))
         for name in known.also:
             moments = rows[name].cast(pl.Int64)
             check_instants(moments, f"`{name}` of stream `{self.stream.name}`")
@@ -330,7 +320,7 @@ def _joined(batches: Sequence[Batch]) -> Batch:
 
     def column(name: str) -> list[Any] | None:
         parts = [getattr(batch, name) for batch in told]
-        return [value for part in parts for value in part] if parts[0] is not None else None
+        return list(chain.from_iterable(parts)) if parts[0] is not None else None
 
     return Batch(column("wattr") or (), column("sources"), column("marks"), column("only_mark"))
 

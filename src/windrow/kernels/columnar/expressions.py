@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
+from operator import and_
 from typing import Any
 
 import polars as pl
@@ -118,7 +119,10 @@ def _build(expression: Expression) -> base.Evaluator:
             if name in LAZY:
                 return LAZY[name](expression, compiled)
             if name in WHOLE:
-                return _whole(WHOLE[name](expression), compiled, lookup(name).null_propagating)
+                function = WHOLE[name](expression)
+                if lookup(name).null_propagating:
+                    return lambda frame: function(*_in_turn(compiled, frame))
+                return lambda frame: function(*(arg.evaluate(frame) for arg in compiled))
             return _build_strict(expression, compiled)
     raise AssertionError(f"cannot evaluate {type(expression).__name__}")
 
@@ -150,14 +154,6 @@ def _build_strict(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator
     return _Strict(operation, meaning, args, kinds, call.type, last_first=name in _DIVISIONS)
 
 
-def _whole(
-    function: Callable[..., pl.Series], args: tuple[base.Compiled, ...], strict: bool
-) -> base.Evaluator:
-    if strict:
-        return lambda frame: function(*_in_turn(args, frame))
-    return lambda frame: function(*(arg.evaluate(frame) for arg in args))
-
-
 @dataclass(frozen=True)
 class _Strict:
     """NULL in, NULL out: the operation sees rows without NULLs, and its failures are told by its meaning."""
@@ -173,22 +169,16 @@ class _Strict:
     last_first: bool = False
 
     def __call__(self, frame: pl.DataFrame) -> pl.Series:
-        columns, dtype = self._columns(frame), polars_type(self.result)
-        complete = reduce(
-            lambda rows, column: rows & column.is_not_null(), columns[1:], columns[0].is_not_null()
-        )
+        dtype = polars_type(self.result)
+        columns = list(_in_turn(self.args[::-1] if self.last_first else self.args, frame))
+        columns = columns[::-1] if self.last_first else columns
+        complete = reduce(and_, [column.is_not_null() for column in columns])
         if complete.all():
             return self._computed(columns).cast(dtype) if frame.height else base.nulls(dtype, 0)
         if not complete.any():
             return base.nulls(dtype, frame.height)
-        return base.spread(
-            self._computed([column.filter(complete) for column in columns]).cast(dtype), complete
-        )
-
-    def _columns(self, frame: pl.DataFrame) -> list[pl.Series]:
-        if self.last_first:
-            return list(_in_turn(self.args[::-1], frame))[::-1]
-        return list(_in_turn(self.args, frame))
+        known = self._computed([column.filter(complete) for column in columns])
+        return base.spread(known.cast(dtype), complete)
 
     def _computed(self, columns: Sequence[pl.Series]) -> pl.Series:
         outcome = self.operation(*columns)

@@ -26,14 +26,13 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.aggregates.order import FIRST, GOLDEN, SECOND
-from windrow.algebra.types import STRING, DataType, Kind
+from windrow.algebra.types import DataType, Kind
 from windrow.kernels.columnar import decimals
 from windrow.windows.domain import Ints
 
 Words = npt.NDArray[np.uint64]
-
-
 _LOW = (1 << 64) - 1
+_NULL = np.uint64(0x5BD1E995)
 
 
 def hashed(column: pl.Series, kind: DataType) -> Words:
@@ -83,11 +82,6 @@ def _of_bytes(column: pl.Series) -> Words:
         read += 8
         active = active[lengths[active] > read]
     return found
-
-
-__all__ = ["STRING", "shards_of", "split"]
-
-_NULL = np.uint64(0x5BD1E995)
 
 
 def shards_of(frame: pl.DataFrame, keys: Mapping[str, DataType], count: int) -> Ints:

@@ -8,8 +8,6 @@ ends at E are rows of the instant E-1, the last one of that extent.
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 import pyarrow as pa
 
@@ -158,11 +156,3 @@ class PaneProgram:
         places = range(len(self.query.aggregate.keys))
         own = next(p for p in places if is_final_by_group(self.query.by_key(p), self.stream, column))
         return f"k{own}"
-
-    def __reduce__(self) -> Any:
-        """Compiled parts are functions; another process compiles the plan again."""
-        return _again, (self.emit, {"by_group": self.by_group})
-
-
-def _again(emit: Emit, options: dict[str, Any]) -> PaneProgram:
-    return PaneProgram(emit, **options)

@@ -8,16 +8,13 @@ Emit        no stream word, or RSTREAM
           σ π    on the stream
             Scan, or a nested query of this class
 
-The normal form of an aggregate over a scan: everything as expressions over the stream's own columns.
+In its normal form an aggregate over a scan has everything as expressions over the stream's own columns:
+projections are put into the expressions above them, filters become one condition, aliases go. Queries that
+ask the same in other words have equal parts there, and so can share them.
 
-Projections are put into the expressions above them, filters become one condition, aliases go. Queries that
-ask the same in other words have equal parts here, and so can share them.
-
-Cuts of the time axis: into panes, so that every extent is a run of whole panes.
-
-With SLIDE dividing RANGE a pane is one slide. Otherwise each slide is cut in two, where extents end and
-where they begin (paired windows: Krishnamurthy, Wu and Franklin, "On-the-fly sharing for streamed
-aggregation", 2006):
+The time axis is cut into panes, so that every extent is a run of whole panes. With SLIDE dividing RANGE a
+pane is one slide. Otherwise each slide is cut in two, where extents end and where they begin (paired windows:
+Krishnamurthy, Wu and Franklin, "On-the-fly sharing for streamed aggregation", 2006):
 
     RANGE 6 SLIDE 4    |---:---|---:---|---:---|      :  begins of extents, E-6
     panes                0   1   2   3   4   5        |  ends of extents
@@ -30,7 +27,7 @@ be microseconds wide for RANGE 1 HOUR SLIDE 7.000001 SECONDS. Where finer panes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -206,17 +203,22 @@ class SlidingQuery:
             raise _refusal(f"answers as {word}")
         above, aggregate = _stateless(emit.input)
         if not isinstance(aggregate, Aggregate):
-            raise _refusal(_named(aggregate))
+            raise _refusal(aggregate)
         between, window = _stateless(aggregate.input)
         if not isinstance(window, Window):
-            raise _refusal(f"{_named(window)} below an aggregate")
+            raise _refusal(window, " below an aggregate")
         below, origin = _stateless(window.input)
         if not isinstance(origin, Scan | Subquery):
-            raise _refusal(f"a window over {_named(origin)}")
+            raise _refusal(origin, before="a window over ")
         return cls(emit, above, aggregate, between, window, below, origin)
 
     def __post_init__(self) -> None:
-        for expression in self._expressions_of_rows():
+        nodes = (*self.below, *self.between)
+        predicates = [node.predicate for node in nodes if isinstance(node, Filter)]
+        outputs = [output for node in nodes if isinstance(node, Project) for output in node.outputs]
+        args = [arg for _, call in self.aggregate.aggregates for arg in (*call.args, call.where)]
+        named = (*outputs, *self.aggregate.keys)
+        for expression in (*predicates, *(expression for _, expression in named), *args):
             if any(isinstance(part, WindowBound) for part in expression.walk()):
                 raise _refusal("window_start and window_end below an aggregate")
             compile_expression(expression)
@@ -250,21 +252,12 @@ class SlidingQuery:
     @cached_property
     def stages(self) -> tuple[tuple[Stage, ...], tuple[Stage, ...], tuple[Stage, ...]]:
         """The stateless operators compiled: below the window, between window and γ, above γ."""
-        below, between, above = (
-            tuple(_stage(node) for node in part) for part in (self.below, self.between, self.above)
-        )
+        below, between, above = (tuple(map(_stage, part)) for part in (self.below, self.between, self.above))
         return below, between, above
 
     def by_key(self, place: int) -> Emit:
         """The same query grouped by one of its keys only, to ask what holds for that key."""
         return Emit(replace(self.aggregate, keys=(self.aggregate.keys[place],), aggregates=()))
-
-    def _expressions_of_rows(self) -> Iterator[Expression]:
-        for node in (*self.below, *self.between):
-            yield from _expressions(node)
-        yield from (key for _, key in self.aggregate.keys)
-        for _, call in self.aggregate.aggregates:
-            yield from (*call.args, call.where)
 
 
 def run_stages(stages: tuple[Stage, ...], frame: pl.DataFrame) -> pl.DataFrame:
@@ -282,10 +275,6 @@ def _stateless(plan: Plan) -> tuple[tuple[Filter | Project, ...], Plan]:
     return tuple(found), plan
 
 
-def _expressions(node: Filter | Project) -> tuple[Expression, ...]:
-    return (node.predicate,) if isinstance(node, Filter) else tuple(output for _, output in node.outputs)
-
-
 def _stage(node: Filter | Project) -> Stage:
     if isinstance(node, Filter):
         predicate = compile_expression(node.predicate)
@@ -299,13 +288,11 @@ def _stage(node: Filter | Project) -> Stage:
     return project
 
 
-def _named(plan: Plan) -> str:
-    return "UNION ALL of streams" if isinstance(plan, StreamUnion) else type(plan).__name__
-
-
-def _refusal(what: str) -> QueryError:
+def _refusal(what: str | Plan, after: str = "", before: str = "") -> QueryError:
+    if isinstance(what, Plan):
+        what = "UNION ALL of streams" if isinstance(what, StreamUnion) else type(what).__name__
     return QueryError(
-        f"kernels do not run {what} yet",
+        f"kernels do not run {before}{what}{after} yet",
         code="unsupported",
         hint="they run aggregates over [RANGE … SLIDE …] and [LANDMARK … SLIDE …]; the reference runs all",
     )

@@ -10,12 +10,9 @@ from windrow.kernels.columnar.functions.base import Lazy, Strict, Whole
 
 STRICT: dict[str, Strict] = {
     **arithmetic.FUNCTIONS,
-    **arithmetic.NUMERIC,
-    **arithmetic.BITS,
     **strings.FUNCTIONS,
-    **strings.PATTERNS,
     **times.FUNCTIONS,
-    **comparison.NESTED,
+    **comparison.STRICT,
 }
-WHOLE: dict[str, Whole] = comparison.FUNCTIONS
-LAZY: dict[str, Lazy] = {**comparison.LAZY, **comparison.CONTROL, **strings.LAZY}
+WHOLE: dict[str, Whole] = comparison.WHOLE
+LAZY: dict[str, Lazy] = {**comparison.LAZY, **strings.LAZY}

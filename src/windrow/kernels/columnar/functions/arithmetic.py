@@ -203,22 +203,6 @@ _SUM, _DIFFERENCE, _PRODUCT = (
     _ring(mul, _product_wraps),
 )
 
-FUNCTIONS: dict[str, base.Strict] = {
-    "+": _SUM,
-    "-": _DIFFERENCE,
-    "*": _PRODUCT,
-    "/": _divide,
-    "%": _remainder,
-    "div": _whole_quotient,
-    "pmod": _positive_modulo,
-    "neg": _negate,
-    "try_add": base.forgiving(_SUM),
-    "try_subtract": base.forgiving(_DIFFERENCE),
-    "try_multiply": base.forgiving(_PRODUCT),
-    "try_divide": base.forgiving(_divide),
-    "try_mod": base.forgiving(_remainder),
-}
-
 
 # Bits of integer columns in two's complement; a shift takes its distance modulo the width, as in Java.
 
@@ -238,18 +222,6 @@ def _shift(by: Callable[..., Any]) -> base.Strict:
 
 def _bitwise(function: Callable[..., Any]) -> base.Strict:
     return base.plain(lambda *columns: pl.Series(function(*(column.to_numpy() for column in columns))))
-
-
-BITS: dict[str, base.Strict] = {
-    "&": _bitwise(np.bitwise_and),
-    "|": _bitwise(np.bitwise_or),
-    "^": _bitwise(np.bitwise_xor),
-    "~": _bitwise(np.invert),
-    "shiftleft": _shift(np.left_shift),
-    "shiftright": _shift(np.right_shift),
-    # a narrow negative number is widened first, so its sign counts 64 times
-    "bit_count": base.plain(lambda a: pl.Series(np.bitwise_count(base.longs(a).view(np.uint64)))),
-}
 
 
 LONG_EDGE = 2.0**63
@@ -362,7 +334,29 @@ def _power(number: pl.Series, exponent: pl.Series) -> pl.Series:
 
 _natural = _logarithm("ln")
 
-NUMERIC: dict[str, base.Strict] = {
+
+FUNCTIONS: dict[str, base.Strict] = {
+    "+": _SUM,
+    "-": _DIFFERENCE,
+    "*": _PRODUCT,
+    "/": _divide,
+    "%": _remainder,
+    "div": _whole_quotient,
+    "pmod": _positive_modulo,
+    "neg": _negate,
+    "try_add": base.forgiving(_SUM),
+    "try_subtract": base.forgiving(_DIFFERENCE),
+    "try_multiply": base.forgiving(_PRODUCT),
+    "try_divide": base.forgiving(_divide),
+    "try_mod": base.forgiving(_remainder),
+    "&": _bitwise(np.bitwise_and),
+    "|": _bitwise(np.bitwise_or),
+    "^": _bitwise(np.bitwise_xor),
+    "~": _bitwise(np.invert),
+    "shiftleft": _shift(np.left_shift),
+    "shiftright": _shift(np.right_shift),
+    # a narrow negative number is widened first, so its sign counts 64 times
+    "bit_count": base.plain(lambda a: pl.Series(np.bitwise_count(base.longs(a).view(np.uint64)))),
     "abs": _abs,
     "sign": base.plain(_sign),
     "ceil": _whole(np.ceil, up=True),

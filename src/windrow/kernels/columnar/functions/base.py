@@ -3,9 +3,8 @@
 A function that can fail says in which rows it did. Whether that is an error (ANSI) or NULL (the `try_`
 forms) is the caller's choice, and what the error says is asked of the function's meaning on values
 (`explained`), so that it is told alike everywhere. A column form may not know the types of a call: it then
-answers None, and `windrow.kernels.columnar.functions.base` has the function for all types.
-
-Any function on columns: its meaning on values, applied once per distinct combination of arguments.
+answers None, and the function is computed `by_value`: its meaning on values, applied once per distinct
+combination of arguments.
 
 This is the general form, for functions that no operation on whole columns equals in every case: regular
 expressions, text as Java writes it, case mapping beyond ASCII. A column with few different values costs
@@ -17,10 +16,9 @@ little, however long it is. -0.0 and 0.0 count as different here, since some fun
 >>> shout(pl.Series(["a", "b", "a"])).result.to_list(), seen
 (['A', 'B', 'A'], ['a', 'b'])
 
-DATEs within 64 bits of microseconds, which end some 290,000 years from 1970; Spark's go on for millions.
-
-A computed date beyond is an error here, in every form of the function, `try_` or not: it is no fault of
-the data, and NULL would be wrong.
+DATEs are within 64 bits of microseconds, which end some 290,000 years from 1970; Spark's go on for millions.
+A computed date beyond is an error here, in every form of the function, `try_` or not: it is no fault of the
+data, and NULL would be wrong.
 """
 
 from __future__ import annotations
@@ -89,6 +87,11 @@ Strict = Callable[[Call], Operation | None]
 #: columns with their NULLs
 Whole = Callable[[Call], Callable[..., pl.Series]]
 Lazy = Callable[[Call, tuple["Compiled", ...]], Evaluator]
+
+
+def lazy(function: Callable[[Call, tuple[Compiled, ...], pl.DataFrame], pl.Series]) -> Lazy:
+    """A form that computes of each argument what it needs."""
+    return lambda call, args: lambda frame: function(call, args, frame)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import polars as pl
 
 from windrow.algebra.functions.calendar import DAY, MICROS
 from windrow.algebra.functions.values import casts as values
-from windrow.algebra.types import BIGINT, DataType, Kind
+from windrow.algebra.types import DataType, Kind
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.functions import base
@@ -25,13 +25,16 @@ _EXACT_POWER = 22
 _PLAIN_INTEGER = r"\A-?[0-9]{1,18}\z"
 _PLAIN_REAL = r"\A-?[0-9]{1,15}(\.[0-9]{1,15})?\z"
 
+#: a column of one type as one of another
+Conversion = Callable[[pl.Series, DataType, DataType], base.Outcome]
+
 
 def caster(source: DataType, target: DataType) -> base.Operation:
     """The conversion of a column without NULLs."""
     if source == target:
         return base.total(lambda a: a)
-    make = _CASTS.get((_family(source), _family(target)))
-    return make(source, target) if make else _by_value(source, target)
+    cast = _CASTS.get((_family(source), _family(target)))
+    return (lambda a: cast(a, source, target)) if cast else _by_value(source, target)
 
 
 def meaning(source: DataType, target: DataType) -> Callable[[object], object]:
@@ -64,62 +67,47 @@ def _family(kind: DataType) -> str:
     return "real" if kind.is_fractional else kind.kind.value
 
 
-def _plain(_: DataType, target: DataType) -> base.Operation:
-    dtype = polars_type(target)
-    return base.total(lambda a: a.cast(dtype))
+def _total(cast: Callable[[pl.Series, DataType, DataType], pl.Series]) -> Conversion:
+    """A conversion that never fails."""
+    return lambda a, source, target: base.Outcome(cast(a, source, target))
 
 
-def _integer_to_integer(_: DataType, target: DataType) -> base.Operation:
-    low, high = target.bounds
-
-    def operation(a: pl.Series) -> base.Outcome:
-        numbers = base.longs(a)
-        failed = (numbers < low) | (numbers > high)
-        return base.Outcome(base.series(np.where(failed, 0, numbers), polars_type(target)), failed)
-
-    return operation
+@_total
+def _plain(a: pl.Series, _: DataType, target: DataType) -> pl.Series:
+    return a.cast(polars_type(target))
 
 
-def _integer_to_real(_: DataType, target: DataType) -> base.Operation:
-    dtype = polars_type(target)
-    return base.total(lambda a: a.cast(pl.Float64).cast(dtype))
+def _integer_to_integer(a: pl.Series, _: DataType, target: DataType) -> base.Outcome:
+    numbers, (low, high) = base.longs(a), target.bounds
+    failed = (numbers < low) | (numbers > high)
+    return base.Outcome(base.series(np.where(failed, 0, numbers), polars_type(target)), failed)
 
 
-def _real_to_integer(_: DataType, target: DataType) -> base.Operation:
+def _real_to_integer(a: pl.Series, _: DataType, target: DataType) -> base.Outcome:
     """Cut off after the point. 2⁶³ itself is taken for the greatest BIGINT, as Java does."""
-    low, high = map(float, target.bounds)
-
-    def operation(a: pl.Series) -> base.Outcome:
-        numbers = a.to_numpy().astype(np.float64)
-        failed = ~np.isfinite(numbers) | (np.floor(numbers) > high) | (np.ceil(numbers) < low)
-        at_edge = ~failed & (numbers == LONG_EDGE)
-        inside = np.where(failed | at_edge, 0.0, numbers).astype(np.int64)
-        return base.Outcome(base.series(np.where(at_edge, LONG_MAX, inside), polars_type(target)), failed)
-
-    return operation
+    numbers, (low, high) = a.to_numpy().astype(np.float64), map(float, target.bounds)
+    failed = ~np.isfinite(numbers) | (np.floor(numbers) > high) | (np.ceil(numbers) < low)
+    at_edge = ~failed & (numbers == LONG_EDGE)
+    inside = np.where(failed | at_edge, 0.0, numbers).astype(np.int64)
+    return base.Outcome(base.series(np.where(at_edge, LONG_MAX, inside), polars_type(target)), failed)
 
 
-def _to_boolean(source: DataType, _: DataType) -> base.Operation:
-    if source.kind is Kind.DECIMAL:
-        return base.total(lambda a: pl.Series(np.asarray(decimals.unscaled(a) != 0, dtype=bool)))
-    return base.total(lambda a: a != 0)
+@_total
+def _decimal_to_boolean(a: pl.Series, _: DataType, __: DataType) -> pl.Series:
+    return pl.Series(np.asarray(decimals.unscaled(a) != 0, dtype=bool))
 
 
-def _decimal_to_integer(source: DataType, target: DataType) -> base.Operation:
+def _decimal_to_integer(a: pl.Series, source: DataType, target: DataType) -> base.Outcome:
     unit, (low, high) = 10**source.scale, target.bounds
-
-    def operation(a: pl.Series) -> base.Outcome:
-        cut = [abs(v) // unit * (-1 if v < 0 else 1) for v in decimals.unscaled(a).tolist()]
-        bad = np.array([not low <= value <= high for value in cut], dtype=bool)
-        kept = [0 if out else value for value, out in zip(cut, bad, strict=True)]
-        return base.Outcome(pl.Series(kept, dtype=polars_type(target)), bad)
-
-    return operation
+    cut = [abs(v) // unit * (-1 if v < 0 else 1) for v in decimals.unscaled(a).tolist()]
+    bad = np.array([not low <= value <= high for value in cut], dtype=bool)
+    kept = [0 if out else value for value, out in zip(cut, bad, strict=True)]
+    return base.Outcome(pl.Series(kept, dtype=polars_type(target)), bad)
 
 
-def _decimal_to_real(source: DataType, target: DataType) -> base.Operation:
-    dtype = polars_type(target)
-    return base.total(lambda a: base.series(decimal_as_double(a, source), dtype))
+@_total
+def _decimal_to_real(a: pl.Series, source: DataType, target: DataType) -> pl.Series:
+    return base.series(decimal_as_double(a, source), polars_type(target))
 
 
 def decimal_as_double(column: pl.Series, source: DataType) -> Doubles:
@@ -132,73 +120,55 @@ def decimal_as_double(column: pl.Series, source: DataType) -> Doubles:
     return np.array([value / unit for value in values.tolist()], dtype=np.float64)
 
 
-def _to_decimal(source: DataType, target: DataType) -> base.Operation:
-    scale = 6 if source.kind is Kind.TIMESTAMP else source.scale
-
-    def operation(a: pl.Series) -> base.Outcome:
-        units = decimals.unscaled(a) if source.kind is Kind.DECIMAL else a.cast(pl.Int64).to_numpy()
-        return exact(units, scale, target)
-
-    return operation
+def _to_decimal(a: pl.Series, source: DataType, target: DataType) -> base.Outcome:
+    units = decimals.unscaled(a) if source.kind is Kind.DECIMAL else a.cast(pl.Int64).to_numpy()
+    return exact(units, 6 if source.kind is Kind.TIMESTAMP else source.scale, target)
 
 
-def _integer_to_time(_: DataType, __: DataType) -> base.Operation:
+@_total
+def _integer_to_time(a: pl.Series, _: DataType, __: DataType) -> pl.Series:
     """Seconds, kept within what a TIMESTAMP can hold."""
-
-    def convert(a: pl.Series) -> pl.Series:
-        seconds, most = base.longs(a), LONG_MAX // MICROS
-        micros = np.clip(seconds, -most, most) * MICROS
-        micros = np.where(seconds > most, LONG_MAX, np.where(seconds < -most, -LONG_MAX - 1, micros))
-        return pl.Series(micros)
-
-    return base.total(convert)
+    seconds, most = base.longs(a), LONG_MAX // MICROS
+    micros = np.clip(seconds, -most, most) * MICROS
+    return pl.Series(np.where(seconds > most, LONG_MAX, np.where(seconds < -most, -LONG_MAX - 1, micros)))
 
 
-def _time_to_integer(source: DataType, target: DataType) -> base.Operation:
-    narrow = _integer_to_integer(source, target)
-    return lambda a: narrow(pl.Series(a.to_numpy() // MICROS))
+def _time_to_integer(a: pl.Series, source: DataType, target: DataType) -> base.Outcome:
+    return _integer_to_integer(pl.Series(a.to_numpy() // MICROS), source, target)
 
 
-def _time_to_real(source: DataType, target: DataType) -> base.Operation:
-    general, dtype = _by_value(source, target), polars_type(target)
-
-    def operation(a: pl.Series) -> base.Outcome:
-        micros = a.to_numpy()
-        if len(micros) and max(abs(int(micros.min())), abs(int(micros.max()))) > _EXACT_DOUBLE:
-            return general(a)
-        return base.Outcome(base.series(micros / MICROS, dtype))
-
-    return operation
+def _time_to_real(a: pl.Series, source: DataType, target: DataType) -> base.Outcome:
+    micros = a.to_numpy()
+    if len(micros) and max(abs(int(micros.min())), abs(int(micros.max()))) > _EXACT_DOUBLE:
+        return _by_value(source, target)(a)
+    return base.Outcome(base.series(micros / MICROS, polars_type(target)))
 
 
-def _time_to_date(_: DataType, __: DataType) -> base.Operation:
-    return base.total(lambda a: base.from_days(a.to_numpy() // DAY))
-
-
-def _from_text(plain: str, read: pl.DataType) -> Callable[[DataType, DataType], base.Operation]:
+def _text_to_integer(a: pl.Series, source: DataType, target: DataType) -> base.Outcome:
     """Text that is all in plain form as polars reads it; other text value by value."""
-
-    def make(source: DataType, target: DataType) -> base.Operation:
-        general = _by_value(source, target)
-        narrow = caster(BIGINT, target) if target.is_integer else base.total(lambda a: a)
-        return lambda a: narrow(a.cast(read)) if a.str.contains(plain).all() else general(a)
-
-    return make
+    if a.str.contains(_PLAIN_INTEGER).all():
+        return _integer_to_integer(a.cast(pl.Int64), source, target)
+    return _by_value(source, target)(a)
 
 
-_CASTS: dict[tuple[str, str], Callable[[DataType, DataType], base.Operation]] = {
+def _text_to_real(a: pl.Series, source: DataType, target: DataType) -> base.Outcome:
+    plain = a.str.contains(_PLAIN_REAL).all()
+    return base.Outcome(a.cast(pl.Float64)) if plain else _by_value(source, target)(a)
+
+
+_CASTS: dict[tuple[str, str], Conversion] = {
     ("integer", "integer"): _integer_to_integer,
-    ("integer", "real"): _integer_to_real,
-    ("integer", "BOOLEAN"): _to_boolean,
+    ("integer", "real"): _total(lambda a, _, target: a.cast(pl.Float64).cast(polars_type(target))),
+    ("integer", "BOOLEAN"): _total(lambda a, _, __: a != 0),
     ("integer", "DECIMAL"): _to_decimal,
     ("integer", "TIMESTAMP"): _integer_to_time,
     ("integer", "STRING"): _plain,
     ("real", "integer"): _real_to_integer,
     ("real", "real"): _plain,
-    ("real", "BOOLEAN"): _to_boolean,
+    ("real", "BOOLEAN"): _total(lambda a, _, __: a != 0),
     ("DECIMAL", "integer"): _decimal_to_integer,
     ("DECIMAL", "real"): _decimal_to_real,
-    ("DECIMAL", "BOOLEAN"): _to_boolean,
+    ("DECIMAL", "BOOLEAN"): _decimal_to_boolean,
     ("DECIMAL", "DECIMAL"): _to_decimal,
     ("DECIMAL", "STRING"): _plain,
     ("BOOLEAN", "integer"): _plain,
@@ -208,9 +178,9 @@ _CASTS: dict[tuple[str, str], Callable[[DataType, DataType], base.Operation]] = 
     ("TIMESTAMP", "integer"): _time_to_integer,
     ("TIMESTAMP", "real"): _time_to_real,
     ("TIMESTAMP", "DECIMAL"): _to_decimal,
-    ("TIMESTAMP", "DATE"): _time_to_date,
+    ("TIMESTAMP", "DATE"): _total(lambda a, _, __: base.from_days(a.to_numpy() // DAY)),
     ("DATE", "TIMESTAMP"): _plain,
-    ("STRING", "integer"): _from_text(_PLAIN_INTEGER, pl.Int64()),
-    ("STRING", "real"): _from_text(_PLAIN_REAL, pl.Float64()),
+    ("STRING", "integer"): _text_to_integer,
+    ("STRING", "real"): _text_to_real,
     ("STRING", "BINARY"): _plain,
 }

@@ -1,14 +1,14 @@
-"""Order and equality of columns. polars orders as Spark does: NaN equals itself, and no number is greater.
+"""Order and equality of columns, logic and choices, parts of structs and arrays.
 
-Arrays and structs are compared row by row.
-
-Logic and choices: an argument that could fail is computed only for the rows that need it, as in Spark.
+polars orders as Spark does: NaN equals itself, and no number is greater. Arrays and structs are compared row
+by row. An argument that could fail is computed only for the rows that need it, as in Spark. Lookups in maps
+and all of JSON are computed by values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -18,24 +18,22 @@ from windrow.algebra.types import DataType, Kind
 from windrow.kernels.columnar.columns import column_of, polars_type, values_of
 from windrow.kernels.columnar.functions import base
 
-if TYPE_CHECKING:
-    Test = Callable[[pl.Series, pl.Series], pl.Series]
+Test = Callable[[pl.Series, pl.Series], pl.Series]
 
 
 def _test(kind: DataType, whole: Test, meaning: Callable[[Any, Any], bool]) -> Test:
     """A comparison of two columns of a type: NULL in, NULL out."""
     if kind.kind is Kind.NULL:
         return lambda a, _: base.nulls(pl.Boolean(), len(a))
-    return _row_by_row(kind, meaning) if kind.fields else whole
+    if not kind.fields:
+        return whole
 
-
-def _row_by_row(kind: DataType, meaning: Callable[[Any, Any], bool]) -> Test:
-    def test(a: pl.Series, b: pl.Series) -> pl.Series:
+    def row_by_row(a: pl.Series, b: pl.Series) -> pl.Series:
         pairs = zip(values_of(a, kind), values_of(b, kind), strict=True)
         answers = [None if x is None or y is None else meaning(x, y) for x, y in pairs]
         return pl.Series(answers, dtype=pl.Boolean)
 
-    return test
+    return row_by_row
 
 
 def _same(kind: DataType) -> Test:
@@ -81,25 +79,25 @@ def _extremum(beats: Callable[[DataType], Test], *, swapped: bool) -> base.Whole
     return build
 
 
-def _in(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
+@base.lazy
+def _in(call: Call, args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> pl.Series:
     """TRUE from the first that is equal on; else NULL if one is NULL, else FALSE."""
+    same, (value, *items) = _same(call.args[0].type), args
+    wanted = value.evaluate(frame)
+    answer = pl.Series([False]).new_from_index(0, frame.height)
+    open_rows = wanted.is_not_null()
+    for item in items:
+        answer = answer | same(wanted, item.within(frame, open_rows))
+        open_rows = open_rows & ~answer.eq_missing(pl.Series([True]))
+    return answer.zip_with(wanted.is_not_null(), base.nulls(pl.Boolean(), frame.height))
+
+
+def _in_list(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
     kind = call.args[0].type
     plain = not (kind.is_fractional or kind.fields or kind.kind is Kind.NULL)
     if plain and all(isinstance(item, Literal) for item in call.args[1:]):
         return _in_constants(call, args[0])
-    same, (value, *items) = _same(kind), args
-
-    def evaluate(frame: pl.DataFrame) -> pl.Series:
-        wanted = value.evaluate(frame)
-        answer = pl.Series([False]).new_from_index(0, frame.height)
-        open_rows = wanted.is_not_null()
-        for item in items:
-            found = same(wanted, item.within(frame, open_rows))
-            answer = answer | found
-            open_rows = open_rows & ~answer.eq_missing(pl.Series([True]))
-        return answer.zip_with(wanted.is_not_null(), base.nulls(pl.Boolean(), frame.height))
-
-    return evaluate
+    return _in(call, args)
 
 
 def _in_constants(call: Call, value: base.Compiled) -> base.Evaluator:
@@ -115,7 +113,73 @@ def _in_constants(call: Call, value: base.Compiled) -> base.Evaluator:
     return evaluate
 
 
-FUNCTIONS: dict[str, base.Whole] = {
+@base.lazy
+def _and(_: Call, args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> pl.Series:
+    """Decided by the first FALSE; the rest is Kleene's logic."""
+    first = args[0].evaluate(frame).cast(pl.Boolean)
+    return first & args[1].within(frame, ~first.eq_missing(pl.Series([False]))).cast(pl.Boolean)
+
+
+@base.lazy
+def _or(_: Call, args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> pl.Series:
+    """Decided by the first TRUE."""
+    first = args[0].evaluate(frame).cast(pl.Boolean)
+    return first | args[1].within(frame, ~first.eq_missing(pl.Series([True]))).cast(pl.Boolean)
+
+
+@base.lazy
+def _case(call: Call, args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> pl.Series:
+    """Conditions and values in turn, then perhaps what else."""
+    left = pl.Series([True]).new_from_index(0, frame.height)
+    result = base.nulls(polars_type(call.type), frame.height)
+    for condition, value in zip(args[::2], args[1::2], strict=False):
+        holds = condition.within(frame, left).cast(pl.Boolean).fill_null(False) & left
+        result = value.within(frame, holds).zip_with(holds, result)
+        left = left & ~holds
+    return args[-1].within(frame, left).zip_with(left, result) if len(args) % 2 else result
+
+
+@base.lazy
+def _coalesce(_: Call, args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> pl.Series:
+    result = args[0].evaluate(frame)
+    for arg in args[1:]:
+        missing = result.is_null()
+        result = arg.within(frame, missing).zip_with(missing, result)
+    return result
+
+
+@base.lazy
+def _array(call: Call, args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> pl.Series:
+    dtype = polars_type(call.type.element)
+    parts = [arg.evaluate(frame).cast(dtype).alias(f"c{place}") for place, arg in enumerate(args)]
+    whole = pl.DataFrame(parts)
+    if not isinstance(dtype, pl.List):
+        return whole.select(pl.concat_list(pl.all())).to_series()
+    # arrays would be put behind one another: as the only field of a struct, each is one element
+    wrapped = whole.select(pl.concat_list(pl.struct(pl.col(name).alias("")) for name in whole.columns))
+    return wrapped.select(pl.all().list.eval(pl.element().struct.field(""))).to_series()
+
+
+@base.lazy
+def _named_struct(call: Call, args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> pl.Series:
+    fields = zip(call.type.fields, args[1::2], strict=True)
+    parts = [arg.evaluate(frame).cast(polars_type(kind)).alias(name) for (name, kind), arg in fields]
+    return pl.DataFrame(parts).select(pl.struct(pl.all())).to_series()
+
+
+def _get_field(call: Call) -> base.Operation | None:
+    name = call.args[1]
+    assert isinstance(name, Literal)
+    return lambda whole, _: base.Outcome(whole.struct.field(name.value))
+
+
+def _element(whole: pl.Series, place: pl.Series) -> pl.Series:
+    """The one at a place, from 0 on."""
+    known = place.cast(pl.Int64).zip_with(place >= 0, base.nulls(pl.Int64(), len(place)))
+    return whole.list.get(known, null_on_oob=True)
+
+
+WHOLE: dict[str, base.Whole] = {
     "=": _compared(_same),
     "<>": _compared(_same, negated=True),
     "<": _compared(_below),
@@ -130,118 +194,18 @@ FUNCTIONS: dict[str, base.Whole] = {
     "is_not_null": lambda _: lambda a: a.is_not_null(),
     "not": lambda _: lambda a: ~a.cast(pl.Boolean),
 }
-
-LAZY: dict[str, base.Lazy] = {"in": _in}
-
-
-def _connective(decisive: bool) -> base.Lazy:
-    """AND is decided by the first FALSE, OR by the first TRUE; the rest is Kleene's logic."""
-
-    def build(_: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
-        left, right = args
-
-        def evaluate(frame: pl.DataFrame) -> pl.Series:
-            first = left.evaluate(frame).cast(pl.Boolean)
-            open_rows = ~first.eq_missing(pl.Series([decisive]))
-            second = right.within(frame, open_rows).cast(pl.Boolean)
-            return first | second if decisive else first & second
-
-        return evaluate
-
-    return build
-
-
-def _case(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
-    """Conditions and values in turn, then perhaps what else."""
-    branches = tuple(zip(args[::2], args[1::2], strict=False))
-    otherwise = args[-1] if len(args) % 2 else None
-    dtype = polars_type(call.type)
-
-    def evaluate(frame: pl.DataFrame) -> pl.Series:
-        left = pl.Series([True]).new_from_index(0, frame.height)
-        result = pl.Series([], dtype=dtype).extend_constant(None, frame.height)
-        for condition, value in branches:
-            holds = condition.within(frame, left).cast(pl.Boolean).fill_null(False) & left
-            result = value.within(frame, holds).zip_with(holds, result)
-            left = left & ~holds
-        return result if otherwise is None else otherwise.within(frame, left).zip_with(left, result)
-
-    return evaluate
-
-
-def _coalesce(_: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
-    def evaluate(frame: pl.DataFrame) -> pl.Series:
-        result = args[0].evaluate(frame)
-        for arg in args[1:]:
-            missing = result.is_null()
-            result = arg.within(frame, missing).zip_with(missing, result)
-        return result
-
-    return evaluate
-
-
-def _array(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
-    dtype = polars_type(call.type.element)
-
-    def evaluate(frame: pl.DataFrame) -> pl.Series:
-        parts = [arg.evaluate(frame).cast(dtype).alias(f"c{place}") for place, arg in enumerate(args)]
-        whole = pl.DataFrame(parts)
-        if not isinstance(dtype, pl.List):
-            return whole.select(pl.concat_list(pl.all())).to_series()
-        # arrays would be put behind one another: as the only field of a struct, each is one element
-        wrapped = whole.select(pl.concat_list(pl.struct(pl.col(name).alias("")) for name in whole.columns))
-        return wrapped.select(pl.all().list.eval(pl.element().struct.field(""))).to_series()
-
-    return evaluate
-
-
-def _named_struct(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
-    def evaluate(frame: pl.DataFrame) -> pl.Series:
-        parts = [
-            arg.evaluate(frame).cast(polars_type(kind)).alias(name)
-            for (name, kind), arg in zip(call.type.fields, args[1::2], strict=True)
-        ]
-        return pl.DataFrame(parts).select(pl.struct(pl.all())).to_series()
-
-    return evaluate
-
-
-CONTROL: dict[str, base.Lazy] = {
+LAZY: dict[str, base.Lazy] = {
+    "in": _in_list,
     "array": _array,
     "named_struct": _named_struct,
-    "and": _connective(False),
-    "or": _connective(True),
+    "and": _and,
+    "or": _or,
     "case": _case,
     "if": _case,
     "coalesce": _coalesce,
 }
-
-
-# ------------------------------------------------------------ nested
-#
-# Parts of structs and arrays, a column at a time; lookups in maps and all of JSON are computed by values.
-
-
-def _get_field(call: Call) -> base.Operation | None:
-    name = call.args[1]
-    assert isinstance(name, Literal)
-    return lambda whole, _: base.Outcome(whole.struct.field(name.value))
-
-
-def _get(call: Call) -> base.Operation | None:
-    """A place from 0 on."""
-
-    def operation(whole: pl.Series, place: pl.Series) -> base.Outcome:
-        known = place.cast(pl.Int64).zip_with(
-            place >= 0, pl.Series([None], dtype=pl.Int64).new_from_index(0, len(place))
-        )
-        return base.Outcome(whole.list.get(known, null_on_oob=True))
-
-    return operation
-
-
-def _size(call: Call) -> base.Operation | None:
-    return lambda whole: base.Outcome(whole.list.len().cast(pl.Int32))
-
-
-NESTED: dict[str, base.Strict] = {"get_field": _get_field, "get": _get, "size": _size}
+STRICT: dict[str, base.Strict] = {
+    "get_field": _get_field,
+    "get": base.plain(_element),
+    "size": base.plain(lambda whole: whole.list.len().cast(pl.Int32)),
+}

@@ -1,6 +1,9 @@
 """Functions of text on columns, by characters (code points).
 
-Case is mapped by polars only where all is ASCII: its tables of Unicode are not those of the reference.
+Case is mapped by polars only where all is ASCII: its tables of Unicode are not those of the reference. LIKE
+with a literal pattern is a regular expression that polars runs in linear time. Regular expressions that users
+write stay with Python's `re`, whose dialect is the one that is checked against Java's
+(`windrow.algebra.functions.patterns`).
 """
 
 from __future__ import annotations
@@ -89,38 +92,60 @@ def _measured(text: Callable[[pl.Series], pl.Series]) -> base.Strict:
     return lambda call: base.total(text if call.args[0].type.kind is Kind.STRING else lambda a: a.bin.size())
 
 
-def _locate(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
+@base.lazy
+def _locate(call: Call, args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> pl.Series:
     """Where a text stands, from a position on. A NULL position finds nothing, as in Hive."""
-    kinds = [arg.type for arg in call.args]
-    find = base.by_value(locate, kinds, INT)
-
-    def evaluate(frame: pl.DataFrame) -> pl.Series:
-        positions = [arg.evaluate(frame) for arg in args[2:]]
-        asked = positions[0].is_not_null() if positions else pl.Series([True]).new_from_index(0, frame.height)
-        columns = [*(arg.within(frame, asked) for arg in args[:2]), *positions]
-        whole = reduce(lambda rows, column: rows & column.is_not_null(), columns, asked)
-        found = base.nulls(pl.Int32(), frame.height)
-        if whole.any():
-            found = base.spread(find(*(column.filter(whole) for column in columns)).result, whole)
-        return found.zip_with(asked, pl.Series([0], dtype=pl.Int32).new_from_index(0, frame.height))
-
-    return evaluate
+    positions = [arg.evaluate(frame) for arg in args[2:]]
+    asked = positions[0].is_not_null() if positions else pl.Series([True]).new_from_index(0, frame.height)
+    columns = [*(arg.within(frame, asked) for arg in args[:2]), *positions]
+    whole = reduce(lambda rows, column: rows & column.is_not_null(), columns, asked)
+    found = base.nulls(pl.Int32(), frame.height)
+    if whole.any():
+        find = base.by_value(locate, [arg.type for arg in call.args], INT)
+        found = base.spread(find(*(column.filter(whole) for column in columns)).result, whole)
+    return found.zip_with(asked, pl.Series([0], dtype=pl.Int32).new_from_index(0, frame.height))
 
 
-def _concat_ws(_: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
+@base.lazy
+def _concat_ws(_: Call, args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> pl.Series:
     separator, *texts = args
+    between = separator.evaluate(frame)
+    asked = between.is_not_null()
+    result = base.nulls(pl.String(), frame.height)
+    for text in texts:
+        column = text.within(frame, asked)
+        longer = (result + between + column).zip_with(result.is_not_null(), column)
+        result = longer.zip_with(column.is_not_null(), result)
+    return result.fill_null("").zip_with(asked, base.nulls(pl.String(), frame.height))
 
-    def evaluate(frame: pl.DataFrame) -> pl.Series:
-        between = separator.evaluate(frame)
-        asked = between.is_not_null()
-        result = base.nulls(pl.String(), frame.height)
-        for text in texts:
-            column = text.within(frame, asked)
-            longer = (result + between + column).zip_with(result.is_not_null(), column)
-            result = longer.zip_with(column.is_not_null(), result)
-        return result.fill_null("").zip_with(asked, base.nulls(pl.String(), frame.height))
 
-    return evaluate
+#: a longer pattern might be too large for polars when it is compiled
+_LONGEST = 200
+
+
+def _like(call: Call) -> base.Operation | None:
+    literals = [arg.value if isinstance(arg, Literal) else None for arg in call.args[1:]]
+    tokens = None if None in literals else like_tokens(*literals)
+    if tokens is None or len(tokens) > _LONGEST:
+        return None
+    pattern = regular_form(tokens)
+    return base.total(lambda text, *_: text.str.contains(pattern))
+
+
+def regular_form(tokens: tuple[Token, ...]) -> str:
+    r"""The regular expression that finds something in a text which the pattern matches.
+
+    >>> print(regular_form(like_tokens("a_%")))
+    (?s)\A\x{61}.
+    """
+    parts = [
+        f"\\x{{{ord(token):x}}}" if isinstance(token, str) else {ANY_TEXT: ".*", ANY_CHARACTER: "."}[token]
+        for token in tokens
+    ]
+    while parts and parts[-1] == ".*":
+        parts.pop()
+    end = r"\z" if not tokens or tokens[-1] != ANY_TEXT else ""
+    return r"(?s)\A" + "".join(parts) + end
 
 
 FUNCTIONS: dict[str, base.Strict] = {
@@ -141,51 +166,6 @@ FUNCTIONS: dict[str, base.Strict] = {
     "endswith": _tested(lambda a, b: a.str.ends_with(b)),
     "contains": _tested(lambda a, b: a.str.contains(b, literal=True)),
     "hex": base.plain(lambda a: a.bin.encode("hex").str.to_uppercase()),
+    "like": _like,
 }
-
 LAZY: dict[str, base.Lazy] = {"locate": _locate, "concat_ws": _concat_ws}
-
-
-# ------------------------------------------------------------ patterns
-#
-# LIKE with a literal pattern as a regular expression that polars runs in linear time.
-#
-# Regular expressions that users write stay with Python's `re`, whose dialect is the one that is checked
-# against Java's (`windrow.algebra.functions.patterns`).
-
-
-#: a longer pattern might be too large for polars when it is compiled
-_LONGEST = 200
-
-
-def _like(call: Call) -> base.Operation | None:
-    literals = [arg.value if isinstance(arg, Literal) else None for arg in call.args[1:]]
-    if None in literals:
-        return None
-    tokens = like_tokens(*literals)
-    if tokens is None or len(tokens) > _LONGEST:
-        return None
-    pattern = regular_form(tokens)
-    return base.total(lambda text, *_: text.str.contains(pattern))
-
-
-def regular_form(tokens: tuple[Token, ...]) -> str:
-    r"""The regular expression that finds something in a text which the pattern matches.
-
-    >>> print(regular_form(like_tokens("a_%")))
-    (?s)\A\x{61}.
-    """
-    parts = [_part(token) for token in tokens]
-    while parts and parts[-1] == ".*":
-        parts.pop()
-    end = r"\z" if not tokens or tokens[-1] != ANY_TEXT else ""
-    return r"(?s)\A" + "".join(parts) + end
-
-
-def _part(token: Token) -> str:
-    if isinstance(token, int):
-        return {ANY_TEXT: ".*", ANY_CHARACTER: "."}[token]
-    return f"\\x{{{ord(token):x}}}"
-
-
-PATTERNS: dict[str, base.Strict] = {"like": _like}
