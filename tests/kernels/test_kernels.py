@@ -24,10 +24,10 @@ from windrow.kernels.aggregates.measures import Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, rows_of, to_frame
 from windrow.kernels.panes.live_panes import LivePanes
-from windrow.kernels.panes.pane_tables import PaneAnswers, assign_panes, pane_table
+from windrow.kernels.panes.pane_tables import Kernel, PaneAnswers, assign_panes, pane_table
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.panes.two_stacks import TwoStacks
-from windrow.kernels.state import Chunk, Delta, Kernel, State
+from windrow.kernels.state import Chunk, Delta, State
 from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.ranges import RangeWindow
 from windrow.windows.spec import WindowSpec

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from windrow.engine.explain import declared
 from windrow.kernels.executor import KernelExecutor
 from windrow.kernels.panes import pane_tables
-from windrow.kernels.panes.pane_tables import runs_of
-from windrow.kernels.state import Chunk, State, without
+from windrow.kernels.panes.pane_tables import neighbours
+from windrow.kernels.state import Chunk, State
 from windrow.language.compile import compile_query
 
 STREAMS = {"s": ("k BIGINT, v BIGINT, ts BIGINT", "WATTR ts SLACK 2")}
@@ -44,7 +44,7 @@ def executor(name: str) -> KernelExecutor:
 def lacking(name: str, drops: Callable[[int], bool]) -> KernelExecutor:
     found = executor(name)
     last = found.program.levels[-1]
-    last.kernel = without(last.kernel, drops)
+    last.kernel = last.kernel.without(drops)
     return found
 
 
@@ -89,7 +89,8 @@ def test_the_others_are_answered_as_ever(
     st.integers(-5, 5), st.integers(0, 30), st.sets(st.integers(-10, 40)), st.integers(1, pane_tables.WORTH)
 )
 def test_runs_hold_every_wanted_window_once(first: int, count: int, unwanted: set[int], groups: int):
-    found = [w for part in runs_of((first, first + count), unwanted, groups) for w in range(*part)]
+    wanted = ((w, w + 1) for w in range(first, first + count) if w not in unwanted)
+    found = [w for part in neighbours(wanted, groups) for w in range(*part)]
     assert sorted(set(found)) == found
     assert {w for w in range(first, first + count) if w not in unwanted} <= set(found)
     if groups == pane_tables.WORTH:

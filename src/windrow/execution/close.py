@@ -27,7 +27,7 @@ from windrow.kernels.panes.pane_tables import merge_panes
 from windrow.kernels.panes.program import Level
 from windrow.kernels.shared import kernel as shared_kernel
 from windrow.kernels.shared.shared_state import instants
-from windrow.kernels.state import Delta, State, without
+from windrow.kernels.state import Delta, State
 from windrow.physical.units import GeneralUnit, SlidingUnit
 from windrow.state.manifest import ChunkRef
 from windrow.state.names import OUTBOX
@@ -63,11 +63,6 @@ class QueryWork:
     host: Host | None = None
     #: the same query by another plan, whose states are made those of this one; nothing else is done
     replaced: bundle.Bundle | None = None
-
-    @property
-    def begins_anew(self) -> bool:
-        """Whether its states are all made anew, from those of others or of its own."""
-        return self.replaced is not None or self.host is not None
 
 
 @dataclass(frozen=True)
@@ -146,7 +141,8 @@ class _Run:
             for work in task.work:
                 if work.query.unit.stages > task.stage:
                     with task_reports.timed(self.seconds, work.query.name):
-                        for operator in before.operators if work.begins_anew else ():
+                        begins_anew = work.replaced is not None or work.host is not None
+                        for operator in before.operators if begins_anew else ():
                             if operator.partition(OF)[0] == work.query.name:
                                 change.drop(operator)
                         keep(self._moved(work))
@@ -205,9 +201,9 @@ class _Run:
         delta = self._delta(work, unit, levels[stage])
         kernel = levels[stage].kernel
         if work.drops is not None and len(levels) == stage + 1:
-            kernel = without(kernel, work.drops)
+            kernel = kernel.without(work.drops)
         elif stage < len(work.unread) and (unread := work.unread[stage]) is not None:
-            kernel = without(kernel, unread)
+            kernel = kernel.without(unread)
         moved, answers = kernel.advance(self.before.state(operator), delta, clock)
         if len(levels) > stage + 1:
             self._route(work.query.name, levels[stage + 1], answers, work.clock)

@@ -82,7 +82,9 @@ def shed_sql(shed: Intervals, moment: str) -> str:
         return f"({moment} >= {number(begin)} AND {moment} < {number(end)})"
 
     grid = cells_of(shed)
-    if len(shed) == 1 or len(grid.words) > MOST_WORDS or not _is_near(grid, shed):
+    # 64 bits are enough to count from the first cell to the end
+    is_near = grid.first >= -(1 << 63) and shed[-1][1] - grid.first < 1 << 63
+    if len(shed) == 1 or len(grid.words) > MOST_WORDS or not is_near:
         return f"({' OR '.join(between(*each) for each in shed)})"
     cell = f"(({moment} - {number(grid.first)}) div {number(grid.step)})"
     near = f"least(greatest({cell}, 0L), {number(64 * len(grid.words) - 1)})"
@@ -101,11 +103,6 @@ class ShedCells:
     step: int
     words: tuple[int, ...]
 
-    def holds(self, moment: int) -> bool:
-        """Whether the cell of a moment is shed."""
-        cell = (moment - self.first) // self.step
-        return 0 <= cell < 64 * len(self.words) and bool(self.words[cell // 64] >> cell % 64 & 1)
-
 
 def cells_of(shed: Intervals) -> ShedCells:
     """The cells of some intervals. The first one may begin within a cell, and the last one end within one.
@@ -121,17 +118,8 @@ def cells_of(shed: Intervals) -> ShedCells:
     for begin, end in shed:
         low, high = (begin - first) // step, -((first - end) // step)
         bits |= (1 << high) - (1 << low)
-    count = -(-bits.bit_length() // 64)
-    return ShedCells(first, step, tuple(_signed(bits >> 64 * n & (1 << 64) - 1) for n in range(count)))
-
-
-def _is_near(grid: ShedCells, shed: Intervals) -> bool:
-    """Whether 64 bits are enough to count from the first cell to the end."""
-    return grid.first >= -(1 << 63) and shed[-1][1] - grid.first < 1 << 63
-
-
-def _signed(word: int) -> int:
-    return word - (1 << 64) if word >> 63 else word
+    words = np.frombuffer(bits.to_bytes(8 * -(-bits.bit_length() // 64), "little"), dtype="<i8")
+    return ShedCells(first, step, tuple(words.tolist()))
 
 
 # ------------------------------------------------------------ ingest
@@ -263,7 +251,7 @@ class FeedTask(IngestTask):
         malformed = frame[BEGIN].eq(NO_ROW).fill_null(False)
         refused, frame = int(frame.filter(malformed)[COUNT].sum()), frame.filter(~malformed)
         late, shed = frame[BEGIN].is_null(), frame[BEGIN].eq(SHED).fill_null(False)
-        refusal = self._refusal(frame.filter(late)) or self._out_of_reach(frame.filter(~shed))
+        refusal = self._refusal(frame.filter(late), frame.filter(~shed))
         if refusal is not None:
             return Ingested(self.stream.name, refusal=refusal)
         panes = frame.filter(~late & ~shed)
@@ -291,22 +279,17 @@ class FeedTask(IngestTask):
         assert isinstance(rest, pl.DataFrame)
         return pl.concat([rest, typed], how="horizontal")
 
-    def _refusal(self, late: pl.DataFrame) -> WindrowError | None:
-        """Rows in no pane are late, or have no moment at all."""
+    def _refusal(self, late: pl.DataFrame, needed: pl.DataFrame) -> WindrowError | None:
+        """Rows in no pane are late, or have no moment at all. Others have instants that no window can be told
+        about; a pane may begin a window's length before its rows."""
         nowhere = late.filter(pl.col(GREATEST).is_null())
-        if not nowhere.height:
-            return None
-        count = int(nowhere[COUNT].sum())
-        return Intake(self.stream).no_moment(f"{count} row{'s' if count > 1 else ''} of the batch")
-
-    def _out_of_reach(self, frame: pl.DataFrame) -> WindrowError | None:
-        """Rows whose instants no window can be told about; a pane may begin a window's length before them."""
+        if nowhere.height:
+            count = int(nowhere[COUNT].sum())
+            return Intake(self.stream).no_moment(f"{count} row{'s' if count > 1 else ''} of the batch")
+        instants = pl.concat([needed[name].cast(pl.Int64).alias("#t") for name in (GREATEST, BEGIN)])
+        outside = instants.filter((instants > FARTHEST) | (instants < -2 * FARTHEST))
         whose = f"`{self.stream.wattr}` of stream `{self.stream.name}`"
-        for instants in (frame[GREATEST], frame[BEGIN].drop_nulls()):
-            outside = instants.filter((instants > FARTHEST) | (instants < -2 * FARTHEST))
-            if len(outside):
-                return too_far(int(outside[0]), whose)
-        return None
+        return too_far(int(outside[0]), whose) if len(outside) else None
 
     def _observed(self, frame: pl.DataFrame, late: pl.Series) -> Observed:
         greatest = frame[GREATEST].max()

@@ -7,7 +7,7 @@ where Spark has aggregated, its states are columns of the feed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +18,15 @@ from windrow.algebra.types import DataType
 from windrow.execution.delta_file import FEED, QUERY, Gathering, sections
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.aggregates.value_tables import SUB_WINDOW
+from windrow.kernels.columnar.columns import masked
 from windrow.kernels.panes.pane_tables import merge_panes
-from windrow.kernels.panes.program import Level, PaneProgram
+from windrow.kernels.panes.program import PaneProgram
 from windrow.kernels.shared import shared_state as shared
 from windrow.kernels.state import PANE, ROWS, State, gathered
 from windrow.physical.native_sql import native_shared_state
 from windrow.state.chunk import OpenChunk
 from windrow.state.manifest import ChunkRef
+from windrow.windows.domain import Ints
 
 
 @dataclass(frozen=True)
@@ -87,16 +89,12 @@ class Seed:
         there."""
         level = program.bottom
         layout, cut = level.answers.measures.layouts[table], level.query.cut
-        name, width, phase = self.value_counters[table]
         found: list[pl.DataFrame] = []
-        for chunk in (*state.of(name + shared.CLOSED), *state.of(name + shared.OPEN)):
-            frame = chunk.frame
-            begins = phase + frame[PANE].to_numpy() * width
+        for frame, begins, width in _kept(state, *self.value_counters[table]):
             columns = [pl.Series(PANE, cut.panes_of(begins))]
             if layout.close is not None:
-                number = pl.Series((begins - cut.origin) // width)
-                columns.append(number.zip_with(frame[SUB_WINDOW].is_not_null(), number.clear(frame.height)))
-                columns[-1] = columns[-1].alias(SUB_WINDOW)
+                number = pl.Series(SUB_WINDOW, (begins - cut.origin) // width)
+                columns.append(masked(number, frame[SUB_WINDOW].is_not_null().to_numpy()))
             found.append(frame.with_columns(columns).filter(pl.Series(cut.holds(begins))))
         rows = gathered(found)
         return pl.DataFrame() if rows is None else layout.merge(rows, [PANE, *layout.keys])
@@ -104,13 +102,14 @@ class Seed:
     def _groups(self, state: State, program: PaneProgram) -> pl.DataFrame:
         """The states of its groups as panes of the query."""
         level = program.bottom
-        layout, cut, own = level.answers.measures.layouts[GROUPS], level.query.cut, own_pane_grid(level)
+        layout, cut, own = (
+            level.answers.measures.layouts[GROUPS],
+            level.query.cut,
+            pane_grid_of(level.answers.measures),
+        )
         found: list[pl.DataFrame] = []
         for width, phase in self.grids:
-            pane_grid = shared.PaneGrid(width, phase, 0, ())
-            for chunk in (*state.of(pane_grid.name + shared.CLOSED), *state.of(pane_grid.name + shared.OPEN)):
-                frame = chunk.frame
-                begins = phase + frame[PANE].to_numpy() * width
+            for frame, begins, _ in _kept(state, shared.PaneGrid(width, phase, 0, ()).name, width, phase):
                 for is_added, columns in self.pieces:
                     parts = [pl.Series(PANE, cut.panes_of(begins)), *(frame[key] for key in layout.keys)]
                     known = {name: frame[part] for name, part in columns.items() if part in frame.columns}
@@ -123,9 +122,11 @@ class Seed:
         return layout.merge(rows, [PANE, *layout.keys]).filter(pl.col("rows.0") > 0)
 
 
-def own_pane_grid(level: Level) -> shared.PaneGrid:
-    """What a query with a state of its own keeps of a pane, as a pane grid would have it."""
-    return pane_grid_of(level.answers.measures)
+def _kept(state: State, name: str, width: int, phase: int) -> Iterator[tuple[pl.DataFrame, Ints, int]]:
+    """What a pane grid has, with the beginnings of the intervals and their width."""
+    for chunk in (*state.of(name + shared.CLOSED), *state.of(name + shared.OPEN)):
+        frame = chunk.frame
+        yield frame, phase + frame[PANE].to_numpy() * width, width
 
 
 def pane_grid_of(measures: Measures) -> shared.PaneGrid:

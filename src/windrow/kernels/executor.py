@@ -21,13 +21,7 @@ computed before the next event: a late row that is kept then meets only windows 
 
 `GeneralExecutor` runs any query, on relational kernels:
 
->>> from windrow.algebra.operators import Distinct
->>> from windrow.algebra.plan import Scan, Window
->>> from windrow.algebra.expressions import Field, Schema
->>> from windrow.algebra.types import BIGINT
->>> from windrow.windows.ranges import RangeWindow
->>> stream = Stream("s", Schema((Field("v", BIGINT), Field("ts", BIGINT))), "ts")
->>> query = GeneralExecutor(Emit(Window(Scan(stream, "s"), RangeWindow(5))))
+>>> query = GeneralExecutor(Emit(Window(Scan(traffic, "s"), RangeWindow(5))))
 >>> query.push("s", [(7, 3), (8, 4)])
 >>> query.punctuate("s", 9)
 >>> [(change.op, change.row, change.at) for change in query.take()]

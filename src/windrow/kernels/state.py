@@ -1,16 +1,14 @@
 """What a kernel keeps between epochs: chunks of Arrow tables, and a few numbers.
 
 A chunk is never changed; it knows the panes its rows are about, so that a kernel opens only what an epoch
-needs, and an engine that keeps chunks as files passes the others through unread. `kernel.advance(state,
-delta, clock)` gives the next state and the answers of the windows whose ends the clock passes.
+needs, and an engine that keeps chunks as files passes the others through unread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
 import pyarrow as pa
@@ -18,10 +16,6 @@ import pyarrow as pa
 from windrow.kernels.aggregates.partials import CountPartial, Partial
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Combiner, Lanes
-
-if TYPE_CHECKING:
-    from windrow.kernels.clock import PaneClock
-    from windrow.kernels.panes.pane_tables import PaneAnswers
 
 # ------------------------------------------------------------ layouts
 #
@@ -142,19 +136,6 @@ class Delta:
     latest: int | None = None
 
 
-class Kernel(Protocol):
-    """A stateful operator as a pure function."""
-
-    @property
-    def answers(self) -> PaneAnswers: ...
-
-    def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
-        """The next state, and the answers that became final as the clock moved."""
-
-    def united(self, states: Sequence[State]) -> State:
-        """One state of several of the same clock that have no group in common."""
-
-
 def joined(states: Iterable[State]) -> dict[str, tuple[Chunk, ...]]:
     """The chunks of some states, those of one name together."""
     found: dict[str, tuple[Chunk, ...]] = {}
@@ -164,26 +145,17 @@ def joined(states: Iterable[State]) -> dict[str, tuple[Chunk, ...]]:
     return found
 
 
-def without(kernel: Kernel, drops: Callable[[int], bool]) -> Kernel:
-    """The same kernel with the same state, which does not answer windows that end where `drops` says."""
-    left: Kernel = replace(kernel, answers=kernel.answers.without(drops))  # type: ignore[type-var]
-    return left
-
-
 def chunked(frames: Iterable[pl.DataFrame]) -> tuple[Chunk, ...]:
     """Frames as chunks; empty ones vanish.
 
     >>> [(chunk.first, chunk.last) for chunk in chunked([pl.DataFrame({"pane": [4, 2]}), pl.DataFrame()])]
     [(2, 4)]
     """
-    return tuple(_chunk(frame) for frame in frames if frame.height)
-
-
-def _chunk(frame: pl.DataFrame) -> Chunk:
-    least, greatest = frame[PANE].min(), frame[PANE].max()
-    assert isinstance(least, int)
-    assert isinstance(greatest, int)
-    return Chunk(least, greatest, frame.to_arrow())
+    return tuple(
+        Chunk(frame[PANE].min(), frame[PANE].max(), frame.to_arrow())  # type: ignore[arg-type]
+        for frame in frames
+        if frame.height
+    )
 
 
 def split_at(chunks: Iterable[Chunk], pane: int) -> tuple[list[pl.DataFrame], list[Chunk]]:

@@ -35,9 +35,9 @@ from windrow.kernels.aggregates.value_tables import (
     representatives,
 )
 from windrow.kernels.columnar import decimals
-from windrow.kernels.columnar.columns import column_of, polars_type, values_of
+from windrow.kernels.columnar.columns import column_of, masked, polars_type, values_of
 from windrow.kernels.state import TableLayout
-from windrow.windows.domain import Doubles, Flags, Ints, Numbers
+from windrow.windows.domain import Doubles, Ints, Numbers
 
 _EXACT_DOUBLE = 2.0**53
 
@@ -58,7 +58,7 @@ def _(aggregate: agg.AggregateFunction, partial: Partial, frame: pl.DataFrame) -
 
 @lower.register
 def _(aggregate: agg.ApproxSum, partial: Partial, frame: pl.DataFrame) -> pl.Series:
-    return _where(_count(partial, frame) > 0, _column(partial, frame, 1))
+    return masked(_column(partial, frame, 1), _count(partial, frame) > 0)
 
 
 @lower.register
@@ -76,8 +76,8 @@ def _(aggregate: MergedAggregate, partial: Partial, frame: pl.DataFrame) -> pl.S
 def _(aggregate: agg.Sum, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     count = _count(partial, frame)
     if not isinstance(partial, ExactTotal):
-        return _where(count > 0, _column(partial, frame, 1))
-    return _where(count > 0, _fitted(_total(partial, frame), _result(aggregate), "the sum"))
+        return masked(_column(partial, frame, 1), count > 0)
+    return masked(_fitted(_total(partial, frame), _result(aggregate), "the sum"), count > 0)
 
 
 @lower.register
@@ -85,13 +85,13 @@ def _(aggregate: agg.Average, partial: Partial, frame: pl.DataFrame) -> pl.Serie
     count, result = _count(partial, frame), _result(aggregate)
     size = np.maximum(count, 1)
     if not isinstance(partial, ExactTotal):
-        return _where(count > 0, pl.Series(_column(partial, frame, 1).to_numpy() / size))
+        return masked(pl.Series(_column(partial, frame, 1).to_numpy() / size), count > 0)
     total = _total(partial, frame)
     if result.kind is Kind.DOUBLE:
-        return _where(count > 0, pl.Series(_quotient(total, size)))
+        return masked(pl.Series(_quotient(total, size)), count > 0)
     unit = 10 ** (result.scale - partial.kind.scale)
     means = [half_up(t * unit, n) for t, n in zip(total.tolist(), size.tolist(), strict=True)]
-    return _where(count > 0, _fitted(decimals.narrow(decimals.ints(means)), result, "the average"))
+    return masked(_fitted(decimals.narrow(decimals.ints(means)), result, "the average"), count > 0)
 
 
 @lower.register
@@ -104,13 +104,13 @@ def _(aggregate: agg.VarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series
     else:
         variance = _column(partial, frame, 2).to_numpy() / size
     root = isinstance(aggregate, agg.StddevPop)
-    return _where(freedom > 0, pl.Series(np.sqrt(variance) if root else variance))
+    return masked(pl.Series(np.sqrt(variance) if root else variance), freedom > 0)
 
 
 @lower.register
 def _(aggregate: agg.BitOr, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     values = _column(partial, frame, 1).cast(polars_type(_result(aggregate)))
-    return _where(_count(partial, frame) > 0, values)
+    return masked(values, _count(partial, frame) > 0)
 
 
 @lower.register
@@ -170,10 +170,6 @@ def _fitted(values: Numbers, kind: DataType, what: str) -> pl.Series:
             hint="cast the argument to DOUBLE",
         )
     return decimals.decimal_column(values, kind)
-
-
-def _where(known: Flags, values: pl.Series) -> pl.Series:
-    return values if known.all() else values.zip_with(pl.Series(known), values.clear(len(values)))
 
 
 def _result(aggregate: agg.AggregateFunction) -> DataType:

@@ -13,11 +13,9 @@ one more key, so it slides with the rest; `windrow.kernels.aggregates.lowering` 
 | Ordered  | arguments, place in order    | count             | ARRAY_AGG, user-defined without merge    |
 | Listed   | the value, its sub-window    | count             | FREQUENT, APPROX_TOP_K                   |
 
-FREQUENT on tables of counts: lists of the most frequent values, thresholds, and what exceeds them.
-
-A table has, besides its own columns, the value `v0`, the sub-window `v1` and how often the one occurs in the
-other. What is kept of a sub-window that is over has no `v1` any more: its k most frequent values, and under
-no value the count of the last of them. Both add up over sub-windows as counts do, so they slide as counts do:
+A table of FREQUENT has the value `v0`, the sub-window `v1` and how often the one occurs in the other. What is
+kept of a sub-window that is over has no `v1` any more: its k most frequent values, and under no value the
+count of the last of them. Both add up over sub-windows as counts do, so they slide as counts do:
 
     v0    v1    rows.0
     a     7     3          open: counted
@@ -30,10 +28,8 @@ Card: frequent items
     space         counts of the open sub-windows, at most k + 1 counts of each one that is over
     source        Golab's thesis, 6.2 (Algorithm 6)
 
-The arithmetic of sketches on whole columns: buckets, what they stand for, counters, estimates from ranks.
-
-The same operations in the same order as in `windrow.algebra.aggregates`, each rounded as IEEE says, so that
-the numbers are the same to the last bit.
+The arithmetic of sketches on whole columns has the same operations in the same order as in
+`windrow.algebra.aggregates`, each rounded as IEEE says, so that the numbers are the same to the last bit.
 
 >>> from windrow.algebra.aggregates.approx_quantile import bucket, representative
 >>> values = np.array([0.0, 1.5, -200.0, np.inf, np.nan])
@@ -59,7 +55,7 @@ from windrow.algebra.aggregates.approx_quantile import LOWEST, greatest
 from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.types import DataType, Kind
 from windrow.kernels.aggregates.partials import LiftedRows, Partial
-from windrow.kernels.columnar.columns import from_bits, polars_type, row_order, without_negative_zero
+from windrow.kernels.columnar.columns import from_bits, masked, polars_type, row_order, without_negative_zero
 from windrow.kernels.columnar.combiners import GREATEST, Lanes
 from windrow.kernels.columnar.functions.casts import decimal_as_double
 from windrow.kernels.columnar.hashing import Words, hashed, mixed
@@ -343,7 +339,7 @@ def from_order(column: pl.Series, kind: DataType) -> pl.Series:
     if not kind.is_fractional:
         return column
     values = pl.Series(column.name, from_bits(column.fill_null(0).to_numpy())).cast(polars_type(kind))
-    return values.zip_with(column.is_not_null(), values.clear(len(values)))
+    return masked(values, column.is_not_null().to_numpy())
 
 
 def only_type(aggregate: agg.AggregateFunction) -> DataType:

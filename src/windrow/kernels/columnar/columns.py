@@ -3,7 +3,6 @@
 Inside kernels TIMESTAMP, DATE and INTERVAL are 64-bit integers (microseconds), as everywhere in Windrow.
 Arrow and polars share memory, so a frame is a view of a table, not a copy. Names that begin with `#` are
 the kernels' own columns; they travel with rows through filters and projections and no expression reads them.
-
 Users give and get times as Arrow's times.
 
 Codes are values of any type as 64-bit integers in the same order, so that min and max are those of integers:
@@ -282,7 +281,7 @@ def by_order(frame: pl.DataFrame, keys: Sequence[str]) -> Codes:
     ranked = picked(frame, order.cast(pl.Int64))
 
     def payload(codes: Ints, known: Flags) -> list[pl.Series]:
-        places = _masked(pl.Series(np.where(known, codes, 0)), known).cast(pl.UInt32)
+        places = masked(pl.Series(np.where(known, codes, 0)), known).cast(pl.UInt32)
         return [column.gather(places) for column in ranked.get_columns()]
 
     return Codes(numbers, payload)
@@ -291,12 +290,13 @@ def by_order(frame: pl.DataFrame, keys: Sequence[str]) -> Codes:
 def _direct(column: pl.Series, numbers: Numbers, back: Callable[[Any], Any]) -> Codes:
     def payload(codes: Ints, known: Flags) -> list[pl.Series]:
         values = pl.Series(column.name, back(np.where(known, codes, 0)))
-        return [_masked(values.cast(column.dtype), known)]
+        return [masked(values.cast(column.dtype), known)]
 
     return Codes(numbers.astype(np.int64), payload)
 
 
-def _masked(values: pl.Series, known: Flags) -> pl.Series:
+def masked(values: pl.Series, known: Flags) -> pl.Series:
+    """The values where they are known, NULL elsewhere."""
     return values if known.all() else values.zip_with(pl.Series(known), values.clear(len(values)))
 
 
@@ -316,7 +316,7 @@ def looked_up(rows: pl.DataFrame, table: pl.DataFrame, value: str) -> pl.Series:
 def _matchable(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(
         [
-            _masked(pl.Series(column.name, by_value(column).numbers), column.is_not_null().to_numpy())
+            masked(pl.Series(column.name, by_value(column).numbers), column.is_not_null().to_numpy())
             if column.dtype.is_float()
             else column
             for column in frame
@@ -342,7 +342,7 @@ def _coded(column: pl.Series, code: Callable[[Doubles], Ints]) -> pl.Series:
     if not column.dtype.is_float():
         return column
     codes = code(column.cast(pl.Float64).fill_null(0.0).to_numpy())
-    return _masked(pl.Series(column.name, codes), column.is_not_null().to_numpy())
+    return masked(pl.Series(column.name, codes), column.is_not_null().to_numpy())
 
 
 def sortable_bits(values: Doubles) -> Ints:

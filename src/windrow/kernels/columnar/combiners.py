@@ -4,11 +4,10 @@ A state is spread over lanes, one array per number it consists of; `combine` wor
 lanes at once. A combiner with an inverse lets a window follow from two running totals; the others are
 combined only, so that a NaN, an infinity or a huge value leaves nothing behind when it leaves the window.
 
-Scans of many runs at once: the prefixes (or suffixes) of each run by any associative combination.
-
-All short runs take a step together, so there are as many steps as the longest of them has rows, and every row
-is combined once. A long run is scanned by itself where its combination is one of numpy's, and otherwise all
-long ones by doubling: after l passes, every row holds what the last 2^l rows come to.
+Many runs are scanned at once: the prefixes (or suffixes) of each by any associative combination. All short
+runs take a step together, so there are as many steps as the longest of them has rows, and every row is
+combined once. A long run is scanned by itself where its combination is one of numpy's, and otherwise all long
+ones by doubling: after l passes, every row holds what the last 2^l rows come to.
 
 Card: segmented scan
     requirements  associative combine; rows of a run are adjacent
@@ -170,6 +169,16 @@ def choose(condition: Flags, a: Lanes, b: Lanes) -> Lanes:
     return tuple(np.where(condition, x, y) for x, y in zip(a, b, strict=True))
 
 
+def spread_out(counts: Ints) -> tuple[Ints, Ints]:
+    """Of so many rows each: which one a row is of, and its place among those.
+
+    >>> [found.tolist() for found in spread_out(np.array([2, 0, 3]))]
+    [[0, 0, 2, 2, 2], [0, 1, 0, 1, 2]]
+    """
+    which = np.repeat(np.arange(len(counts)), counts)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
 #: runs of more rows than this are long
 LONG = 64
 
@@ -221,9 +230,8 @@ def _one_by_one(combiner: Combiner, result: Lanes, starts: Ints, lengths: Ints, 
 
 def _doubled(combiner: Combiner, result: Lanes, starts: Ints, lengths: Ints, backwards: bool) -> None:
     """Each row with the one before it, then with the one two before it, then four, all runs at once."""
-    place = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    first = np.repeat(starts, lengths)
-    here = first + (np.repeat(lengths, lengths) - 1 - place if backwards else place)
+    run, place = spread_out(lengths)
+    here = starts[run] + (lengths[run] - 1 - place if backwards else place)
     distance, step = 1, -1 if backwards else 1
     while len(here := here[place >= distance]):
         place = place[place >= distance]

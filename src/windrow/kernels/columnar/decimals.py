@@ -141,10 +141,7 @@ def joined(limbs: Sequence[Ints]) -> Numbers:
 
 
 def _words(column: pl.Series) -> Ints:
-    array = column.rechunk().to_arrow().cast(pa.decimal128(MAX_PRECISION, _scale(column)))
+    scale = column.dtype.scale if isinstance(column.dtype, pl.Decimal) else 0
+    array = column.rechunk().to_arrow().cast(pa.decimal128(MAX_PRECISION, scale))
     words = np.frombuffer(array.buffers()[1], dtype="<i8").reshape(-1, 2)
     return words[array.offset : array.offset + len(array)]
-
-
-def _scale(column: pl.Series) -> int:
-    return column.dtype.scale if isinstance(column.dtype, pl.Decimal) else 0

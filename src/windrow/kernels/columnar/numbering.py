@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import looked_up, picked
-from windrow.kernels.columnar.combiners import Lanes
+from windrow.kernels.columnar.combiners import Lanes, segmented
 from windrow.kernels.state import PANE, Encoded, TableLayout
 from windrow.windows.domain import Ints
 
@@ -50,6 +50,11 @@ class Numbered:
     def runs(self) -> Ints:
         """Where the rows of each id begin."""
         return np.flatnonzero(np.diff(self.ids, prepend=-1))
+
+    def scanned(self, runs: Ints, backwards: bool = False) -> list[Lanes]:
+        """The state of each row with all before it in its run; or, `backwards`, with all after it."""
+        pairs = zip(self.layout.combiners, self.encoded.lanes, strict=True)
+        return [segmented(combiner, lanes, runs, backwards) for combiner, lanes in pairs]
 
 
 def number_groups(frames: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:

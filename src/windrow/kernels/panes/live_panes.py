@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -28,9 +27,9 @@ import pyarrow as pa
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.combiners import Lanes, run_ends, segmented
+from windrow.kernels.columnar.combiners import run_ends, spread_out
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, rows_of_ids
-from windrow.kernels.panes.pane_tables import OPEN, PaneAnswers, PaneWindows, merge_panes, neighbours
+from windrow.kernels.panes.pane_tables import OPEN, Changing, Kernel, merge_panes
 from windrow.kernels.panes.query import Cut
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
 from windrow.windows.domain import INFINITY, Instant, Ints
@@ -38,32 +37,21 @@ from windrow.windows.spec import refuse_too_many
 
 
 @dataclass(frozen=True)
-class LivePanes:
+class LivePanes(Kernel):
     """Sliding windows from their live panes."""
 
-    answers: PaneAnswers
-
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
-        cut, measures = self.answers.query.cut, self.answers.measures
+        cut, layouts = self.answers.query.cut, self.answers.measures.layouts
         new = State({name: chunked([to_frame(table)]) for name, table in delta.tables.items()})
         chunks = {name: found for name, found in joined([state, new]).items() if found}
         ranges = due_windows(chunks.get(GROUPS, ()), cut, clock.least[0], clock.greatest[1])
         if not ranges:
             return State(chunks), iter(())
-        layouts = measures.layouts
         tables = {name: merge_panes([c.frame for c in chunks[name]], layouts[name]) for name in chunks}
         tables = {name: _closed(frame, layouts[name], cut, clock) for name, frame in tables.items()}
-        groups, numbered = number_all(tables, layouts, measures.keys)
-        windows = {name: PaneWindows(table, cut) for name, table in numbered.items()}
-        spans = clock.windows(groups, cut) if clock.key else None
-        parts = neighbours(ranges, groups.height)
-        output = chain.from_iterable(self.answers.blocks(groups, windows, part, spans) for part in parts)
         alive = {name: _alive(frame, cut, clock) for name, frame in tables.items()}
-        return State({name: kept for name, kept in alive.items() if kept}), output
-
-    def united(self, states: Sequence[State]) -> State:
-        """All panes."""
-        return State(joined(states))
+        after = State({name: kept for name, kept in alive.items() if kept})
+        return after, self.answers.of_panes(tables, ranges, clock)
 
 
 def due_windows(chunks: Sequence[Chunk], cut: Cut, before: Instant, now: Instant) -> list[tuple[int, int]]:
@@ -106,85 +94,63 @@ RUNNING = ".running"
 
 
 @dataclass(frozen=True)
-class RunningTotals:
+class RunningTotals(Kernel):
     """Landmark windows: window w holds the panes up to w."""
 
-    answers: PaneAnswers
-
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
+        """A late row counts from its group's next window on."""
         latest = max((w for w in (state.meta.get("latest"), delta.latest) if w is not None), default=None)
-        chunks = self._opened(state, delta, clock)
-        if latest is None:
-            return State(chunks), iter(())
-        if clock.greatest[1] == -INFINITY:
-            return State(chunks, {"latest": latest}), iter(())
-        return self._closed(State(chunks, {"latest": latest}), clock, latest)
+        epoch = Changing(self.answers, dict(state.chunks), {} if latest is None else {"latest": latest})
+        for name, table in delta.tables.items():
+            frame = to_frame(table)
+            next_w = clock.windows(frame, epoch.cut)["first"]
+            later = pl.DataFrame([frame[PANE], next_w]).select(pl.max_horizontal(pl.all()))
+            epoch.add(name, OPEN, [frame.with_columns(later.to_series().alias(PANE))])
+        if latest is None or clock.greatest[1] == -INFINITY:
+            return epoch.state, iter(())
+        output = self._answer(epoch, clock, latest)
+        return epoch.state, output
 
     def united(self, states: Sequence[State]) -> State:
-        """All totals; the last window is the last of any."""
+        """The last window is the last of any."""
         known = [state.meta["latest"] for state in states if "latest" in state.meta]
         return State(joined(states), {"latest": max(known)} if known else {})
 
-    def _opened(self, state: State, delta: Delta, clock: PaneClock) -> dict[str, tuple[Chunk, ...]]:
-        """With the rows that came; a late row counts from its group's next window on."""
-        chunks = dict(state.chunks)
-        for name, table in delta.tables.items():
-            frame = to_frame(table)
-            next_w = clock.windows(frame, self.answers.query.cut)["first"]
-            later = pl.DataFrame([frame[PANE], next_w]).select(pl.max_horizontal(pl.all()))
-            frame = frame.with_columns(later.to_series().alias(PANE))
-            chunks[name + OPEN] = (*chunks.get(name + OPEN, ()), *chunked([frame]))
-        return chunks
-
-    def _closed(self, state: State, clock: PaneClock, latest: int) -> tuple[State, Iterator[pa.Table]]:
-        measures, cut = self.answers.measures, self.answers.query.cut
+    def _answer(self, epoch: Changing, clock: PaneClock, latest: int) -> Iterator[pa.Table]:
+        measures, cut = self.answers.measures, epoch.cut
         before, now = cut.due(clock.least[0]), cut.due(clock.greatest[1])
         last = int(min(now, latest)) if now == INFINITY else int(now)
-        known = (chunk.first for chunks in state.chunks.values() for chunk in chunks)
+        known = (chunk.first for chunks in epoch.chunks.values() for chunk in chunks)
         first = min(known, default=last + 1)
         first = first if before == -INFINITY else max(first, int(before) + 1)
         if first > last:
-            return state, iter(())
-        kept: dict[str, tuple[Chunk, ...]] = {}
+            return iter(())
         tables: dict[str, pl.DataFrame] = {}
-        for name, layout in measures.layouts.items():
-            due, kept[name + OPEN] = self._due(state.of(name + OPEN), last, clock)
-            running = [chunk.frame for chunk in state.of(name + RUNNING)]
-            tables[name] = merge_panes([*running, layout.closed(merge_panes(due, layout))], layout)
+        for name, layout in epoch.layouts.items():
+            due, later = split_at(epoch.of(name, OPEN), last + 1)
+            epoch.chunks[name + OPEN] = tuple(later)
+            if clock.key is not None:
+                passed = [frame[PANE] <= clock.windows(frame, cut)["last"] for frame in due]
+                epoch.add(name, OPEN, (f.filter(~mine) for f, mine in zip(due, passed, strict=True)))
+                due = [frame.filter(mine) for frame, mine in zip(due, passed, strict=True)]
+            closed = layout.closed(merge_panes(due, layout))
+            tables[name] = merge_panes([*epoch.frames(name, RUNNING), closed], layout)
         if not tables[GROUPS].height:
-            return state, iter(())
-        groups, numbered = number_all(tables, measures.layouts, measures.keys)
-        totals = {name: Totals.of(table) for name, table in numbered.items()}
+            return iter(())
+        groups, numbered = number_all(tables, epoch.layouts, measures.keys)
+        totals = {name: Totals(table) for name, table in numbered.items()}
         refuse_too_many((last + 1 - first) * groups.height)
         reached = clock.windows(groups, cut)["last"].clip(upper_bound=last).to_numpy()
-        kept |= {name + RUNNING: chunked([each.latest(groups, reached)]) for name, each in totals.items()}
-        spans = clock.windows(groups, cut) if clock.key else None
-        return State(kept, state.meta), self.answers.blocks(groups, totals, (first, last + 1), spans)
-
-    def _due(
-        self, chunks: tuple[Chunk, ...], last: int, clock: PaneClock
-    ) -> tuple[list[pl.DataFrame], tuple[Chunk, ...]]:
-        """The rows that windows to be answered hold, and the rest."""
-        due, later = split_at(chunks, last + 1)
-        if clock.key is None:
-            return due, tuple(later)
-        cut = self.answers.query.cut
-        passed = [frame[PANE] <= clock.windows(frame, cut)["last"] for frame in due]
-        waiting = [frame.filter(~mine) for frame, mine in zip(due, passed, strict=True)]
-        return [f.filter(mine) for f, mine in zip(due, passed, strict=True)], (*later, *chunked(waiting))
+        for name, each in totals.items():
+            epoch.chunks[name + RUNNING] = chunked([each.latest(groups, reached)])
+        return self.answers.blocks(groups, totals, (first, last + 1), clock)
 
 
-@dataclass(frozen=True)
 class Totals:
     """The states of a table's groups, each with all before it."""
 
-    table: Numbered
-    lanes: list[Lanes]
-
-    @classmethod
-    def of(cls, table: Numbered) -> Totals:
-        pairs = zip(table.layout.combiners, table.encoded.lanes, strict=True)
-        return cls(table, [segmented(combiner, lanes, table.runs) for combiner, lanes in pairs])
+    def __init__(self, table: Numbered) -> None:
+        self.table, self.lanes = table, table.scanned(table.runs)
 
     def block(self, groups: tuple[int, int], windows: tuple[int, int]) -> pl.DataFrame:
         """Each row's state stands in all windows until its group's next row."""
@@ -194,9 +160,7 @@ class Totals:
         again = np.flatnonzero(ids[1:] == ids[:-1])
         until[again] = np.minimum(panes[again + 1], windows[1])
         begins = np.maximum(panes, windows[0])
-        counts = np.maximum(until - begins, 0)
-        places = np.repeat(np.arange(len(ids)), counts)
-        since = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+        places, since = spread_out(np.maximum(until - begins, 0))
         lanes = cut_lanes(cut_lanes(self.lanes, rows), places)
         return self.table.framed(begins[places] + since, ids[places], lanes)
 

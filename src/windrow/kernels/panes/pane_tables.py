@@ -7,14 +7,11 @@
 >>> merge_panes([one, two], layout).sort("pane").rows()
 [(0, 'a', 2), (1, 'a', 6)]
 
-A state of panes while an epoch changes it: chunks by table and kind, until they are a state again.
-
-Slides: from states of panes to states of windows, with O(1) combinations per pane and group.
-
-Panes are cut into blocks as long as a window. A window then lies in at most two blocks: it is the rest of
-one, from its first pane on, and the beginning of the next. All rests (suffixes) and all beginnings (prefixes)
-come from one pass over the panes each, so the cost does not depend on how many panes a window has. Where the
-combination has an exact inverse, a window is the difference of two running totals.
+From states of panes to states of windows it takes O(1) combinations per pane and group. For that, panes are
+cut into blocks as long as a window. A window then lies in at most two blocks: it is the rest of one, from its
+first pane on, and the beginning of the next. All rests (suffixes) and all beginnings (prefixes) come from one
+pass over the panes each, so the cost does not depend on how many panes a window has. Where the combination
+has an exact inverse, a window is the difference of two running totals.
 
     block        |  a   b   c  |  d   e   f  |
     window           [---------------)            suffix(b) with prefix(d)
@@ -34,22 +31,21 @@ Card: sparse runs
     space         3 cells per row; windows are made in units of at most `CELLS`
     source        the same on compacted rows; which windows a row is first in: WID (Li et al. 2005), 5
 
-Answers: states of windows become rows of the query, block by block.
+Of states of windows the rows of the query are made, block by block: some windows of some groups, from every
+table of states. They are lowered, filtered by HAVING and projected, and leave as an Arrow table with `at`,
+the end of the window, before the query's columns.
 
-Each block holds some windows of some groups, from every table of states; it is lowered, filtered by HAVING
-and projected, and leaves as an Arrow table with `at`, the end of the window, before the query's columns.
-
-Windows that nobody asks for any more: they are not computed, and what follows them is the same as ever.
-
-A long run of such windows is left out before anything is done for it. A short one is computed with its
-neighbours, since many small blocks cost more than a few windows too many, and leaves before it is turned into
-answers.
+Windows may be left out that nobody asks for any more; what follows them is the same as ever. A long run of
+them is left out before anything is done for it. A short one is computed with its neighbours, since many small
+blocks cost more than a few windows too many, and leaves before it is turned into answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -58,11 +54,12 @@ import pyarrow as pa
 
 from windrow.kernels.aggregates.lowering import WINDOW, lower, of_counts, of_nothing
 from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
+from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import picked, polars_type
-from windrow.kernels.columnar.combiners import Combiner, Lanes, choose, segmented, subtract, take
-from windrow.kernels.columnar.numbering import Numbered, cut_lanes, rows_of_ids
+from windrow.kernels.columnar.combiners import Combiner, Lanes, choose, segmented, spread_out, subtract, take
+from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, rows_of_ids
 from windrow.kernels.panes.query import Cut, SlidingQuery, run_stages
-from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered, split_at
+from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, gathered, joined, split_at
 from windrow.windows.domain import Ints
 
 Range = tuple[int, int]
@@ -215,30 +212,29 @@ def dense(
     >>> w.tolist(), count.tolist(), least.tolist()
     ([0, 1, 2, 3], [2, 1, 1, 1], [3, 3, 9, 9])
     """
+    begins = np.arange(shape.count) * shape.step
     found: list[Lanes] = []
     for combiner, group in zip(combiners, lanes, strict=True):
         cells = combiner.identity((-(-shape.panes // shape.length) * shape.length, width))
         for cell, lane in zip(cells, group, strict=True):
             cell[panes, ids] = lane
-        found.append(_difference(cells, shape) if combiner.invertible else _blocks(combiner, cells, shape))
+        if combiner.invertible:
+            totals = tuple(np.vstack([np.zeros_like(cell[:1]), np.cumsum(cell, axis=0)]) for cell in cells)
+            found.append(subtract(take(totals, begins + shape.length), take(totals, begins)))
+        else:
+            found.append(_blocks(combiner, cells, shape.length, begins))
     w, column = np.nonzero(found[0][0] > 0)
     return w, column, [take(group, (w, column)) for group in found]
 
 
-def _difference(cells: Lanes, shape: SlideShape) -> Lanes:
-    begins = np.arange(shape.count) * shape.step
-    totals = tuple(np.vstack([np.zeros_like(cell[:1]), np.cumsum(cell, axis=0)]) for cell in cells)
-    return subtract(take(totals, begins + shape.length), take(totals, begins))
-
-
-def _blocks(combiner: Combiner, cells: Lanes, shape: SlideShape) -> Lanes:
-    begins = np.arange(shape.count) * shape.step
-    blocks = tuple(cell.reshape(-1, shape.length, cell.shape[1]) for cell in cells)
+def _blocks(combiner: Combiner, cells: Lanes, length: int, begins: Ints) -> Lanes:
+    """The rest of one block with the beginning of the next."""
+    blocks = tuple(cell.reshape(-1, length, cell.shape[1]) for cell in cells)
     prefix = combiner.scan(blocks, axis=1)
     suffix = tuple(lane[:, ::-1] for lane in combiner.scan(tuple(b[:, ::-1] for b in blocks), axis=1))
     flat = [tuple(lane.reshape(cells[0].shape) for lane in lanes) for lanes in (suffix, prefix)]
-    rest, beginning = take(flat[0], begins), take(flat[1], begins + shape.length - 1)
-    whole = (begins % shape.length == 0)[:, np.newaxis]
+    rest, beginning = take(flat[0], begins), take(flat[1], begins + length - 1)
+    whole = (begins % length == 0)[:, np.newaxis]
     return choose(whole, rest, combiner.combine(rest, beginning))
 
 
@@ -278,35 +274,12 @@ def _cells(ids: Ints, panes: Ints, shape: SlideShape) -> tuple[Ints, Ints]:
     again = np.flatnonzero(ids[1:] == ids[:-1])
     opens[again + 1] = np.maximum(opens[again + 1], closes[again] + 1)
     counts = np.maximum(closes - opens + 1, 0)
-    first = np.repeat(np.arange(len(ids)), counts)
-    since = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+    first, since = spread_out(counts)
     return opens[first] + since, first
 
 
-#: a run of unwanted windows is left out if it has so many cells, windows × groups
+#: windows that are not answered are left out if so many cells, windows × groups, lie side by side
 WORTH = 1 << 12
-
-
-def runs_of(windows: Range, unwanted: Collection[int], groups: int) -> list[Range]:
-    """The windows from one up to the other, without the long runs of those that are unwanted.
-
-    >>> runs_of((0, 10), {0, 1, 4, 5, 6, 9}, groups=WORTH // 2)
-    [(2, 4), (7, 10)]
-    >>> runs_of((0, 10), {0, 1, 4, 5, 6, 9}, groups=1)
-    [(0, 10)]
-    """
-    found: list[Range] = []
-    begin, gone = windows[0], 0
-    for w in range(windows[0], windows[1] + 1):
-        if w < windows[1] and w in unwanted:
-            gone += 1
-            continue
-        if gone * groups >= WORTH:
-            found.append((begin, w - gone))
-            begin = w
-        gone = 0
-    found.append((begin, windows[1]))
-    return [part for part in found if part[0] < part[1]]
 
 
 def neighbours(ranges: Iterable[Range], groups: int) -> list[Range]:
@@ -334,6 +307,25 @@ class WindowStates(Protocol):
         """(w, g, perhaps a value, partials) of a range of groups and of windows; empty ones are left out."""
 
 
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """A stateful operator as a pure function."""
+
+    answers: PaneAnswers
+
+    @abstractmethod
+    def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
+        """The next state, and the answers of the windows whose ends the clock passes."""
+
+    def united(self, states: Sequence[State]) -> State:
+        """One state of several of the same clock that have no group in common."""
+        return State(joined(states))
+
+    def without(self, drops: Callable[[int], bool]) -> Kernel:
+        """The same kernel with the same state, which does not answer windows that end where `drops` says."""
+        return replace(self, answers=PaneAnswers(self.answers.query, self.answers.measures, drops))
+
+
 class PaneAnswers:
     """The answer rows of a query from the states of its windows.
 
@@ -347,32 +339,37 @@ class PaneAnswers:
         self.measures = measures
         self.drops = drops
 
-    def without(self, drops: Callable[[int], bool]) -> PaneAnswers:
-        """The same answers, but for windows that are left out."""
-        return PaneAnswers(self.query, self.measures, drops)
-
     def is_left_out(self, w: int) -> bool:
         """Whether a window has no answer, whatever is in it."""
         return self.drops is not None and self.drops(int(self.query.cut.ends(w)))
+
+    def of_panes(
+        self, tables: Mapping[str, pl.DataFrame], ranges: Iterable[Range], clock: PaneClock
+    ) -> Iterator[pa.Table]:
+        """The answers of ranges of windows from all their panes."""
+        groups, numbered = number_all(tables, self.measures.layouts, self.measures.keys)
+        windows = {name: PaneWindows(table, self.query.cut) for name, table in numbered.items()}
+        parts = neighbours(ranges, groups.height)
+        return chain.from_iterable(self.blocks(groups, windows, part, clock) for part in parts)
 
     def blocks(
         self,
         groups: pl.DataFrame,
         states: Mapping[str, WindowStates],
         windows: Range,
-        spans: pl.DataFrame | None = None,
+        clock: PaneClock | None = None,
     ) -> Iterator[pa.Table]:
-        """The answers of the windows from one up to the other, in tables of bounded size.
-
-        With `spans` each group is answered only from its `first` to its `last` window.
-        """
+        """The answers of the windows from one up to the other, in tables of bounded size; by a clock that is
+        each group's own, of each group only what it makes due."""
         if GROUPS not in states or windows[0] >= windows[1]:
             return
+        spans = clock.windows(groups, self.query.cut) if clock is not None and clock.key else None
         gone = {w for w in range(*windows) if self.is_left_out(w)} if self.drops is not None else set()
-        for part in runs_of(windows, gone, groups.height):
+        wanted = ((w, w + 1) for w in range(*windows) if w not in gone) if gone else [windows]
+        for part in neighbours(wanted, groups.height):
             for group_range, window_range in units(groups.height, part, self.query.cut):
                 blocks = {name: table.block(group_range, window_range) for name, table in states.items()}
-                frames = {name: _left(_within(frame, spans), gone) for name, frame in blocks.items()}
+                frames = {name: _asked(frame, spans, gone) for name, frame in blocks.items()}
                 if frames[GROUPS].height:
                     yield self.table(groups, frames)
 
@@ -424,12 +421,9 @@ class PaneAnswers:
         return value.alias(measure.name)
 
 
-def _left(states: pl.DataFrame, gone: set[int]) -> pl.DataFrame:
+def _asked(states: pl.DataFrame, spans: pl.DataFrame | None, gone: set[int]) -> pl.DataFrame:
+    """Those of windows that are answered."""
+    if spans is not None and states.height:
+        own = picked(spans, states["g"])
+        states = states.filter((states["w"] >= own["first"]) & (states["w"] <= own["last"]))
     return states.filter(~states["w"].is_in(list(gone))) if gone else states
-
-
-def _within(states: pl.DataFrame, spans: pl.DataFrame | None) -> pl.DataFrame:
-    if spans is None or not states.height:
-        return states
-    own = picked(spans, states["g"])
-    return states.filter((states["w"] >= own["first"]) & (states["w"] <= own["last"]))

@@ -1,9 +1,8 @@
 """A standing query, compiled to run anywhere its rows are: its levels, and the clock it goes by.
 
-One aggregate of a query, compiled: rows go in, become states of panes, and windows come out.
-
-A nested query has several levels; the answers of one are the rows of the next. Answers about the extent that
-ends at E are rows of the instant E-1, the last one of that extent.
+A level is one aggregate: rows go in, become states of panes, and windows come out. A nested query has
+several; the answers of one are the rows of the next. Answers about the extent that ends at E are rows of the
+instant E-1, the last one of that extent.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.intake import Known, check_instants, moments_of
 from windrow.kernels.panes import live_panes, pane_tables, subtract_on_evict, two_stacks
 from windrow.kernels.panes.query import SlidingQuery, run_stages
-from windrow.kernels.state import Kernel
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
 from windrow.windows.progress import NoPolicy
 
@@ -81,22 +79,16 @@ class Level:
         return int(first.select(pl.max_horizontal(pl.all()).max()).item())
 
 
-def _counts_values(measures: Measures, long: bool) -> bool:
-    """Whether there are tables of values, and the rest is subtracted too or of few panes."""
-    if not measures.counts_values:
-        return False
-    return not long or subtract_on_evict.subtracts(measures.layouts[GROUPS])
-
-
 def kernel_of(
     answers: pane_tables.PaneAnswers, stacked: bool | None = None, by_group: bool = False
-) -> Kernel:
+) -> pane_tables.Kernel:
     """The kernel that fits the aggregates and the length of their window."""
-    cut = answers.query.cut
+    cut, measures = answers.query.cut, answers.measures
     if cut.range is None:
         return live_panes.RunningTotals(answers)
     long = cut.per_window > SHORT_WINDOW if stacked is None else stacked
-    if stacked is None and not by_group and _counts_values(answers.measures, long):
+    subtracts = measures.counts_values and (not long or subtract_on_evict.subtracts(measures.layouts[GROUPS]))
+    if stacked is None and not by_group and subtracts:
         return subtract_on_evict.Differences(answers)
     return two_stacks.TwoStacks(answers) if long and not by_group else live_panes.LivePanes(answers)
 

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import polars as pl
 import pyarrow as pa
@@ -41,17 +40,9 @@ from windrow.kernels.aggregates.lowering import TAKES_REPEATS
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.numbering import number_all, number_groups, with_groups
+from windrow.kernels.columnar.numbering import number_groups, with_groups
 from windrow.kernels.panes.live_panes import due_windows
-from windrow.kernels.panes.pane_tables import (
-    OPEN,
-    PANES,
-    Changing,
-    PaneAnswers,
-    PaneWindows,
-    merge_panes,
-    neighbours,
-)
+from windrow.kernels.panes.pane_tables import OPEN, PANES, Changing, Kernel, Range, merge_panes
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
 from windrow.windows.domain import INFINITY
 
@@ -69,10 +60,8 @@ CHUNKS = 32
 
 
 @dataclass(frozen=True)
-class Differences:
+class Differences(Kernel):
     """Sliding windows by adding and subtracting panes."""
-
-    answers: PaneAnswers
 
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         if clock.key is not None:
@@ -83,7 +72,7 @@ class Differences:
         if not ranges:
             return epoch.state, iter(())
         few = sum(stop - first for first, stop in ranges) <= FEW
-        output = epoch.one_by_one(ranges) if few else epoch.all_at_once(ranges)
+        output = epoch.one_by_one(ranges) if few else epoch.all_at_once(ranges, clock)
         return State() if clock.now == INFINITY else epoch.state, output
 
     def united(self, states: Sequence[State]) -> State:
@@ -111,7 +100,7 @@ class _Epoch(Changing):
                 frame = frame.filter(pl.col(PANE) >= closed)
             self.add(name, OPEN, [frame])
 
-    def one_by_one(self, ranges: list[tuple[int, int]]) -> Iterator[pa.Table]:
+    def one_by_one(self, ranges: list[Range]) -> Iterator[pa.Table]:
         """Each window from the one before it."""
         found = [(w, *self._window(w)) for first, stop in ranges for w in range(first, stop)]
         return (
@@ -210,7 +199,7 @@ class _Epoch(Changing):
         readers = [each.aggregate for each in self.answers.measures.measures if each.table == name]
         return name != GROUPS and all(isinstance(aggregate, TAKES_REPEATS) for aggregate in readers)
 
-    def all_at_once(self, ranges: list[tuple[int, int]]) -> Iterator[pa.Table]:
+    def all_at_once(self, ranges: list[Range], clock: PaneClock) -> Iterator[pa.Table]:
         """Many windows from all their panes."""
         last = ranges[-1][1] - 1
         end, begin = self.cut.end_pane(last), self.cut.first_pane(last + 1)
@@ -221,10 +210,7 @@ class _Epoch(Changing):
             if tables[name].height:
                 self._keep(name, tables[name].filter(pl.col(PANE) >= begin))
         self.meta |= {"closed": end, "begin": begin}
-        groups, numbered = number_all(tables, self.layouts, self.answers.measures.keys)
-        windows = {name: PaneWindows(table, self.cut) for name, table in numbered.items()}
-        parts = neighbours(ranges, groups.height)
-        return chain.from_iterable(self.answers.blocks(groups, windows, part) for part in parts)
+        return self.answers.of_panes(tables, ranges, clock)
 
 
 def is_buffered(meta: Mapping[str, int], table: str) -> bool:

@@ -42,7 +42,7 @@ import pyarrow as pa
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.combiners import Lanes, choose, run_ends, segmented, take
+from windrow.kernels.columnar.combiners import Lanes, choose, run_ends, take
 from windrow.kernels.columnar.numbering import (
     Numbered,
     cut_lanes,
@@ -56,7 +56,7 @@ from windrow.kernels.panes.pane_tables import (
     OPEN,
     PANES,
     Changing,
-    PaneAnswers,
+    Kernel,
     PaneWindows,
     Range,
     WindowStates,
@@ -68,22 +68,15 @@ from windrow.kernels.state import PANE, Delta, State, TableLayout, chunked, gath
 from windrow.windows.domain import INFINITY, Ints
 
 
-@dataclass(frozen=True)
 class StackWindows:
     """Windows of one table, each the back with the front."""
 
-    table: Numbered
-    lanes: list[Lanes]
-    cut: Cut
-    base: int
-
-    @classmethod
-    def of(cls, table: Numbered, cut: Cut, base: int) -> StackWindows:
+    def __init__(self, table: Numbered, cut: Cut, base: int) -> None:
+        self.table, self.cut, self.base = table, cut, base
         front = table.panes >= base
         same = np.diff(table.ids, prepend=-1) == 0
         runs = np.flatnonzero(~(same & front & np.append(False, front[:-1])))
-        pairs = zip(table.layout.combiners, table.encoded.lanes, strict=True)
-        return cls(table, [segmented(combiner, group, runs) for combiner, group in pairs], cut, base)
+        self.lanes = table.scanned(runs)
 
     def block(self, groups: Range, windows: Range) -> pl.DataFrame:
         table = self.table
@@ -157,17 +150,11 @@ class _Places:
         return np.where((found >= 0) & (self.ids[found] == ids), found, -1)
 
 
-@dataclass(frozen=True)
 class Suffixes:
     """The suffixes of each group in a block of panes."""
 
-    table: Numbered
-    lanes: list[Lanes]
-
-    @classmethod
-    def of(cls, table: Numbered) -> Suffixes:
-        pairs = zip(table.layout.combiners, table.encoded.lanes, strict=True)
-        return cls(table, [segmented(combiner, lanes, table.runs, True) for combiner, lanes in pairs])
+    def __init__(self, table: Numbered) -> None:
+        self.table, self.lanes = table, table.scanned(table.runs, backwards=True)
 
     def whole(self, groups: pl.DataFrame, pane: int) -> pl.DataFrame:
         """The whole block of each group, standing from the first window on."""
@@ -195,10 +182,8 @@ FRONT, BACK, STEPS, LATE = ".front", ".back", ".steps", ".late"
 
 
 @dataclass(frozen=True)
-class TwoStacks:
+class TwoStacks(Kernel):
     """Sliding windows from persisted stacks."""
-
-    answers: PaneAnswers
 
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
         if clock.key is not None:
@@ -206,11 +191,11 @@ class TwoStacks:
         cut, before, now = self.answers.query.cut, clock.before, clock.now
         epoch = _Epoch(self.answers, dict(state.chunks), dict(state.meta))
         epoch.take(delta)
-        greatest = epoch.last_pane()
-        if greatest is None or now == -INFINITY:
+        known = epoch.of(GROUPS, OPEN, PANES, STEPS, LATE)
+        if not known or now == -INFINITY:
             return epoch.state, iter(())
         first = None if before == -INFINITY else int(cut.due(before)) + 1
-        last = cut.last_window(greatest)
+        last = cut.last_window(max(chunk.last for chunk in known))
         epoch.answer(first, last if now == INFINITY else min(last, int(cut.due(now))))
         state = State() if now == INFINITY else epoch.state
         return state, chain.from_iterable(epoch.output)
@@ -253,7 +238,7 @@ class _Epoch(Changing):
             self.add(name, LATE, waiting)
             self.chunks[name + OPEN] = tuple(rest)
             steps = self.frames(name, STEPS)
-            new = [Suffixes.of(numbered[name]).steps(groups)] if name in numbered else []
+            new = [Suffixes(numbered[name]).steps(groups)] if name in numbered else []
             lowest = [frame[PANE].min() for frame in (*steps, *new) if frame.height]
             low = min([end, *lowest]) - self.cut.per_window - 1  # type: ignore[type-var,operator]
             first = pl.lit(low, pl.Int64).alias(PANE)
@@ -269,9 +254,6 @@ class _Epoch(Changing):
             found = gathered(new)
             if found is not None:
                 self.add(name, STEPS, found.sort(PANE).iter_slices(STEP_ROWS))
-
-    def last_pane(self) -> int | None:
-        return max((chunk.last for chunk in self.of(GROUPS, OPEN, PANES, STEPS, LATE)), default=None)
 
     def answer(self, first: int | None, last: int) -> None:
         """Answer the windows from `first` to `last`, flipping the stacks as often as needed."""
@@ -320,7 +302,7 @@ class _Epoch(Changing):
             frames[name] = pl.concat([part for part in parts if part.height] or [merged])
         groups, numbered, late = self._numbered(frames)
         base = self.meta["base"]
-        stacks = {name: StackWindows.of(table, self.cut, base) for name, table in numbered.items()}
+        stacks = {name: StackWindows(table, self.cut, base) for name, table in numbered.items()}
         for name, each in stacks.items():
             self.chunks[name + BACK] = chunked([each.back(groups, base - self.cut.per_window - 1)])
             self.chunks[name + FRONT] = chunked([each.front(groups)])
@@ -377,7 +359,7 @@ class _Epoch(Changing):
             self.chunks |= {name + kind: () for kind in (PANES, FRONT, BACK, STEPS)}
         groups, numbered = number_all(tables, self.layouts, self.answers.measures.keys)
         for name, table in numbered.items():
-            suffixes = Suffixes.of(table)
+            suffixes = Suffixes(table)
             self.chunks[name + BACK] = chunked([suffixes.whole(groups, low)])
             self.chunks[name + STEPS] = chunked(suffixes.steps(groups).iter_slices(STEP_ROWS))
 

@@ -43,6 +43,7 @@ import pyarrow as pa
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.kernels.aggregates.partials import LiftedRows, Partial, PartialColumns
 from windrow.kernels.columnar.columns import polars_type, without_negative_zero
+from windrow.kernels.columnar.combiners import spread_out
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.kernels.intake import moments_of
 from windrow.kernels.panes.pane_tables import merge_panes
@@ -147,9 +148,8 @@ class WindowRequest:
         if clock.now != INFINITY:
             last = np.minimum(last, int(self.cut.due(clock.now)))
         first = np.maximum(first, np.append(first[:1], last[:-1] + 1))
-        counts = np.maximum(last - first + 1, 0)
-        since = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        return np.asarray(self.origin + (np.repeat(first, counts) + since + 1) * self.slide)
+        which, since = spread_out(np.maximum(last - first + 1, 0))
+        return np.asarray(self.cut.ends(first[which] + since))
 
     def wanted(self, ends: Ints, clock: PaneClock) -> Ints:
         """Of the windows that end at some instants, in order, those that are answered."""
@@ -212,12 +212,11 @@ class Moved:
         clock: PaneClock,
     ) -> Moved:
         """What a pane grid has when its clock has moved and new rows are in it."""
-        layout, now = pane_grid.layout(len(keys)), clock.now
+        layout = pane_grid.layout(len(keys))
         waiting = (*state.of(pane_grid.name + OPEN), *chunked([] if new is None else [new]))
         closed = state.of(pane_grid.name + CLOSED)
-        stop = (
-            _BEFORE_ALL if now == -INFINITY else _AFTER_ALL if now == INFINITY else pane_grid.index(int(now))
-        )
+        ended = {-INFINITY: _BEFORE_ALL, INFINITY: _AFTER_ALL}
+        stop = ended[clock.now] if clock.now in ended else pane_grid.index(int(clock.now))
         closing, rest = split_at(waiting, stop)
         if closing:
             fitted = [pane_grid.fitted(frame, keys) for frame in closing]
@@ -227,13 +226,17 @@ class Moved:
             rest = list(chunked([merge_panes(fitted, layout)]))
         return cls(pane_grid, keys, closed, tuple(rest))
 
-    def frames(self, lowest: int) -> list[pl.DataFrame]:
-        """What is closed, from an interval on; each interval and group once."""
+    def frames(self, first: int, stop: int = _AFTER_ALL) -> list[pl.DataFrame]:
+        """What is closed, from an interval up to another one; each interval and group once. Chunks of others
+        are not opened."""
         found = []
         for chunk in self.closed:
-            if chunk.last >= lowest:
+            if chunk.last >= first and chunk.first < stop:
                 frame = self.pane_grid.fitted(chunk.frame, self.keys)
-                found.append(frame.filter(pl.col(PANE) >= lowest) if chunk.first < lowest else frame)
+                if chunk.first < first or chunk.last >= stop:
+                    frame = frame.filter((pl.col(PANE) >= first) & (pl.col(PANE) < stop))
+                if frame.height:
+                    found.append(frame)
         return found
 
     def kept(self, clock: PaneClock) -> dict[str, tuple[Chunk, ...]]:

@@ -34,7 +34,7 @@ Card: shared sums
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,10 +44,18 @@ from windrow.algebra.expressions import Expression
 from windrow.kernels.aggregates.partials import LiftedRows
 from windrow.kernels.aggregates.value_tables import Cells, layout_of
 from windrow.kernels.clock import PaneClock
-from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
-from windrow.kernels.panes import subtract_on_evict
 from windrow.kernels.panes.pane_tables import SlideShape, sparse
+from windrow.kernels.panes.subtract_on_evict import (
+    CELLS,
+    DISTINCT,
+    FEW,
+    LOOK,
+    TOTAL,
+    is_buffered,
+    negative,
+    summed,
+)
 from windrow.kernels.shared.shared_state import (
     Moved,
     PaneGrid,
@@ -65,16 +73,18 @@ END = "end."
 
 @dataclass
 class Sums:
-    """The sums of a value counter while an epoch moves them; `closed` are its intervals that are over."""
+    """The sums of a value counter while an epoch moves them, made of its intervals that are over."""
 
     value_counter: ValueCounter
-    layout: TableLayout
-    closed: tuple[Chunk, ...]
+    moved: Moved
     before: State
     chunks: dict[str, tuple[Chunk, ...]] = field(default_factory=dict)
     meta: dict[str, int] = field(default_factory=dict)
 
-    def moved(self, length: int, ends: Collection[int], clock: PaneClock) -> dict[int, pl.DataFrame] | None:
+    def __post_init__(self) -> None:
+        self.layout = self.value_counter.layout(len(self.moved.keys))
+
+    def move(self, length: int, ends: Collection[int], clock: PaneClock) -> dict[int, pl.DataFrame] | None:
         """The sums over windows of so many intervals, by their ends; None if these are to be taken from the
         intervals. Then the sum goes on to where the clock is."""
         if not self.value_counter.cells.subtracts or clock.now == -INFINITY:
@@ -82,69 +92,50 @@ class Sums:
         name, known = f"{self.value_counter.name}/{length}", self.before.meta
         self.meta |= {key: known[key] for key in (what + name for what in _SEEN) if key in known}
         now = None if clock.now == INFINITY else self.value_counter.index(int(clock.now))
-        rests = subtract_on_evict.is_buffered(known, name) and (
-            now is None or known[subtract_on_evict.LOOK + name] > now
-        )
-        found: dict[int, pl.DataFrame] = {}
-        total, end = (
-            next((each.frame for each in self.before.of(name + subtract_on_evict.TOTAL)), None),
-            known.get(END + name),
-        )
+        rests = is_buffered(known, name) and (now is None or known[LOOK + name] > now)
+        total = next((each.frame for each in self.before.of(name + TOTAL)), pl.DataFrame())
+        end = known.get(END + name)
         if end is not None and min(ends, default=end) < end:
             end = None
-        if not rests and len(ends) <= subtract_on_evict.FEW:
+        found: dict[int, pl.DataFrame] = {}
+        if not rests and len(ends) <= FEW:
             for each in sorted(ends):
                 total, end = self._at(total, end, each, length), each
                 found[each] = total
         if now is not None and not rests:
             total = self._at(total, end, now, length)
             self._look(name, total.height, now, length)
-            if not subtract_on_evict.is_buffered(self.meta, name):
-                self.chunks[name + subtract_on_evict.TOTAL] = chunked([total])
+            if not is_buffered(self.meta, name):
+                self.chunks[name + TOTAL] = chunked([total])
                 self.meta[END + name] = now
-        return None if rests or len(ends) > subtract_on_evict.FEW else found
+        return None if rests or len(ends) > FEW else found
 
-    def _at(self, total: pl.DataFrame | None, end: int | None, to: int, length: int) -> pl.DataFrame:
+    def _at(self, total: pl.DataFrame, end: int | None, to: int, length: int) -> pl.DataFrame:
         """A sum moved on; afresh where nothing of it stays."""
         if end is None or to - length >= end:
-            return subtract_on_evict.summed(list(self._between(to - length, to)), self.layout)
-        more = list(self._between(end, to))
-        gone = [
-            subtract_on_evict.negative(each, self.layout) for each in self._between(end - length, to - length)
-        ]
-        if not more and not gone:
-            return pl.DataFrame() if total is None else total
-        frames = [*([total] if total is not None and total.height else []), *more, *gone]
-        return subtract_on_evict.summed(frames, self.layout).filter(pl.col("rows.0") != 0)
-
-    def _between(self, first: int, stop: int) -> Iterable[pl.DataFrame]:
-        """The cells of some intervals; chunks of others are not opened."""
-        for chunk in self.closed:
-            if chunk.first < stop and chunk.last >= first:
-                frame = to_frame(chunk.table)
-                if chunk.first < first or chunk.last >= stop:
-                    frame = frame.filter((pl.col(PANE) >= first) & (pl.col(PANE) < stop))
-                if frame.height:
-                    yield frame
+            return summed(self.moved.frames(to - length, to), self.layout)
+        more = self.moved.frames(end, to)
+        more += [negative(each, self.layout) for each in self.moved.frames(end - length, to - length)]
+        if not more:
+            return total
+        frames = [total, *more] if total.height else more
+        return summed(frames, self.layout).filter(pl.col("rows.0") != 0)
 
     def _look(self, name: str, distinct: int, now: int, length: int) -> None:
         """How many values a window has against the cells of its intervals, once in a window's time. The first
         windows of a stream have few intervals, and tell little."""
-        if self.meta.get(subtract_on_evict.LOOK + name, now) > now or length < 2:
+        if self.meta.get(LOOK + name, now) > now or length < 2:
             return
-        panes = [chunk.table.column(PANE).to_numpy() for chunk in self.closed if chunk.last >= now - length]
+        closed = (chunk for chunk in self.moved.closed if chunk.last >= now - length)
+        panes = [chunk.table.column(PANE).to_numpy() for chunk in closed]
         mine = [each[(each >= now - length) & (each < now)] for each in panes]
         known = np.concatenate([np.zeros(0, dtype=np.int64), *mine])
         if len(known) and 2 * int(known.max() - known.min()) >= length:
-            self.meta |= {
-                subtract_on_evict.LOOK + name: now + length,
-                subtract_on_evict.DISTINCT + name: distinct,
-                subtract_on_evict.CELLS + name: len(known),
-            }
+            self.meta |= {LOOK + name: now + length, DISTINCT + name: distinct, CELLS + name: len(known)}
 
 
 #: what is remembered of a sum that is not kept
-_SEEN = (subtract_on_evict.LOOK, subtract_on_evict.DISTINCT, subtract_on_evict.CELLS)
+_SEEN = (LOOK, DISTINCT, CELLS)
 
 
 def seen_of(meta: Mapping[str, int], value_counter: str, length: int, table: str) -> dict[str, int]:
@@ -280,7 +271,7 @@ class CountedValues:
     meta: dict[str, int] = field(default_factory=dict)
     sums: dict[Key, tuple[ValueCounter, dict[int, pl.DataFrame]]] = field(default_factory=dict)
     intervals: dict[str, tuple[ValueCounter, pl.DataFrame]] = field(default_factory=dict)
-    from_intervals: dict[Key, str] = field(default_factory=dict)
+    from_intervals: set[Key] = field(default_factory=set)
 
     @property
     def tables(self) -> list[pl.DataFrame]:
@@ -292,7 +283,7 @@ class CountedValues:
         """Where queries find their cells, with the groups by their numbers."""
         whole = {label: NumberedValues(*found, groups, keys) for label, found in self.intervals.items()}
         found: dict[Key, Summed | NumberedValues] = {
-            key: whole[label] for key, label in self.from_intervals.items() if label in whole
+            (label, length): whole[label] for label, length in self.from_intervals if label in whole
         }
         return found | {key: Summed(*each, groups, keys) for key, each in self.sums.items()}
 
@@ -307,24 +298,22 @@ def counted_in(
     """All value counters of a shared state moved on."""
     found, keys = CountedValues(), tuple(turn.shared_state.key_types)
     for value_counter in turn.shared_state.value_counters:
+        label = value_counter.label
         moved = Moved.of(value_counter, keys, state, delta.get(value_counter.name), turn.clock)
-        found.chunks |= moved.kept(turn.clock)
-        asking = [
-            asker for asker in due if any(label == value_counter.label for _, label in asker.value_counters)
-        ]
-        sums = Sums(value_counter, value_counter.layout(len(keys)), moved.closed, state)
+        asking = [asker for asker in due if label in dict(asker.value_counters).values()]
+        sums = Sums(value_counter, moved, state)
         for span in value_counter.spans:
             length = span * value_counter.width
             same = [asker for asker in asking if asker.range == length and asker.query in windows]
             ends = {end for each in same for end in value_counter.panes_of(windows[each.query]).tolist()}
-            frames = sums.moved(span, ends, turn.clock)
+            frames = sums.move(span, ends, turn.clock)
             if same and frames is not None:
-                found.sums[value_counter.label, length] = value_counter, frames
+                found.sums[label, length] = value_counter, frames
             elif same:
-                found.from_intervals[value_counter.label, length] = value_counter.label
-        found.chunks |= sums.chunks
+                found.from_intervals.add((label, length))
+        found.chunks |= moved.kept(turn.clock) | sums.chunks
         found.meta |= sums.meta
-        if value_counter.label in found.from_intervals.values():
+        if label in (each for each, _ in found.from_intervals):
             table = gathered(moved.frames(lowest(asking, value_counter, turn.clock)))
-            found.intervals |= {value_counter.label: (value_counter, table)} if table is not None else {}
+            found.intervals |= {label: (value_counter, table)} if table is not None else {}
     return found

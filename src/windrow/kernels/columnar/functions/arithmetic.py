@@ -22,7 +22,7 @@ from windrow.algebra.expressions import Call, Literal
 from windrow.algebra.functions.values import STRICT as VALUES
 from windrow.algebra.types import BIGINT, DOUBLE, INT, INTEGER_BITS, DataType, Kind
 from windrow.kernels.columnar import decimals
-from windrow.kernels.columnar.columns import polars_type
+from windrow.kernels.columnar.columns import masked, polars_type
 from windrow.kernels.columnar.functions import base
 from windrow.windows.domain import Doubles, Flags, Numbers
 
@@ -47,14 +47,6 @@ def exact(values: Numbers, scale: int, kind: DataType, failed: Flags | None = No
     if failed is not None:
         bad = bad | failed
     return base.Outcome(decimals.decimal_column(np.where(bad, 0, fitted), kind), bad)
-
-
-def _sum_wraps(a: Numbers, b: Numbers, result: Numbers) -> Flags:
-    return ((a ^ result) & (b ^ result)) < 0
-
-
-def _difference_wraps(a: Numbers, b: Numbers, result: Numbers) -> Flags:
-    return ((a ^ b) & (a ^ result)) < 0
 
 
 def _product_wraps(a: Numbers, b: Numbers, result: Numbers) -> Flags:
@@ -110,15 +102,21 @@ def _divide(call: Call) -> base.Operation | None:
         return lambda a, b: base.Outcome(a / b, (b == 0.0).to_numpy())
     if call.type.kind is not Kind.DECIMAL:
         return None
-    shift = 10 ** (_QUOTIENT_SCALE + right.scale - left.scale)
+    shift, kind = 10 ** (_QUOTIENT_SCALE + right.scale - left.scale), call.type
+    divide = _one_by_one(
+        lambda p, q: half_up(p * shift * (1 if q > 0 else -1), abs(q)), _QUOTIENT_SCALE, kind
+    )
+    return lambda a, b: divide(decimals.unscaled(a), decimals.unscaled(b))
 
-    def operation(a: pl.Series, b: pl.Series) -> base.Outcome:
-        x, y = decimals.unscaled(a).tolist(), decimals.unscaled(b).tolist()
-        zero = np.array([not each for each in y], dtype=bool)
-        values = decimals.ints(
-            half_up(p * shift * (1 if q > 0 else -1), abs(q)) if q else 0 for p, q in zip(x, y, strict=True)
-        )
-        return exact(values, _QUOTIENT_SCALE, call.type, zero)
+
+def _one_by_one(
+    compute: Callable[[int, int], int], scale: int, kind: DataType
+) -> Callable[[Numbers, Numbers], base.Outcome]:
+    """Quotients or remainders of unscaled integers; a divisor of 0 is a failure."""
+
+    def operation(x: Numbers, y: Numbers) -> base.Outcome:
+        values = (compute(p, q) if q else 0 for p, q in zip(x.tolist(), y.tolist(), strict=True))
+        return exact(decimals.ints(values), scale, kind, np.array([not q for q in y.tolist()], dtype=bool))
 
     return operation
 
@@ -158,15 +156,11 @@ def _remainder(call: Call) -> base.Operation | None:
 def _decimal_remainder(call: Call) -> base.Operation:
     left, right = (arg.type for arg in call.args)
     scale = max(left.scale, right.scale)
-
-    def operation(a: pl.Series, b: pl.Series) -> base.Outcome:
-        x = decimals.rescaled(decimals.unscaled(a), left.scale, scale).tolist()
-        y = decimals.rescaled(decimals.unscaled(b), right.scale, scale).tolist()
-        zero = np.array([not each for each in y], dtype=bool)
-        rests = [(abs(p) % abs(q)) * (-1 if p < 0 else 1) if q else 0 for p, q in zip(x, y, strict=True)]
-        return exact(decimals.ints(rests), scale, call.type, zero)
-
-    return operation
+    rest = _one_by_one(lambda p, q: (abs(p) % abs(q)) * (-1 if p < 0 else 1), scale, call.type)
+    return lambda a, b: rest(
+        decimals.rescaled(decimals.unscaled(a), left.scale, scale),
+        decimals.rescaled(decimals.unscaled(b), right.scale, scale),
+    )
 
 
 def _positive_modulo(call: Call) -> base.Operation | None:
@@ -197,11 +191,9 @@ def _negate(call: Call) -> base.Operation | None:
     return lambda a: integers(-base.longs(a), base.longs(a) == _LEAST, kind)
 
 
-_SUM, _DIFFERENCE, _PRODUCT = (
-    _ring(add, _sum_wraps),
-    _ring(sub, _difference_wraps),
-    _ring(mul, _product_wraps),
-)
+_SUM = _ring(add, lambda a, b, result: ((a ^ result) & (b ^ result)) < 0)
+_DIFFERENCE = _ring(sub, lambda a, b, result: ((a ^ b) & (a ^ result)) < 0)
+_PRODUCT = _ring(mul, _product_wraps)
 
 
 # Bits of integer columns in two's complement; a shift takes its distance modulo the width, as in Java.
@@ -317,9 +309,7 @@ def _logarithm(name: str, above: float = 0.0) -> base.Strict:
     function = getattr(pc, name)
 
     def form(a: pl.Series) -> pl.Series:
-        result = pl.Series(function(a.to_arrow()))
-        defined = pl.Series(~(a.to_numpy() <= above))
-        return result.zip_with(defined, result.clear(len(result)))
+        return masked(pl.Series(function(a.to_arrow())), ~(a.to_numpy() <= above))
 
     return base.plain(form)
 

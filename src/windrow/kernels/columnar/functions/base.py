@@ -34,7 +34,7 @@ from windrow.algebra.expressions import Call
 from windrow.algebra.functions.calendar import DAY, MOST_DAYS, date_text
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
-from windrow.kernels.columnar.columns import column_of, values_of
+from windrow.kernels.columnar.columns import column_of, masked, values_of
 from windrow.windows.domain import Flags, Ints, Numbers
 
 
@@ -76,9 +76,7 @@ class Outcome(NamedTuple):
 
     def or_null(self) -> pl.Series:
         """The values, NULL in rows that failed."""
-        if self.failed is None or not self.fails:
-            return self.result
-        return self.result.zip_with(pl.Series(~self.failed), self.result.clear(len(self.result)))
+        return self.result if self.failed is None else masked(self.result, ~self.failed)
 
 
 Operation = Callable[..., Outcome]

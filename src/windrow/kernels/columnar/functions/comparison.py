@@ -8,6 +8,7 @@ and all of JSON are computed by values.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import eq, lt
 from typing import Any
 
 import polars as pl
@@ -37,11 +38,11 @@ def _test(kind: DataType, whole: Test, meaning: Callable[[Any, Any], bool]) -> T
 
 
 def _same(kind: DataType) -> Test:
-    return _test(kind, lambda a, b: a == b, equality(kind))
+    return _test(kind, eq, equality(kind))
 
 
 def _below(kind: DataType) -> Test:
-    return _test(kind, lambda a, b: a < b, less(kind))
+    return _test(kind, lt, less(kind))
 
 
 def _compared(
@@ -93,20 +94,14 @@ def _in(call: Call, args: tuple[base.Compiled, ...], frame: pl.DataFrame) -> pl.
 
 
 def _in_list(call: Call, args: tuple[base.Compiled, ...]) -> base.Evaluator:
-    kind = call.args[0].type
-    plain = not (kind.is_fractional or kind.fields or kind.kind is Kind.NULL)
-    if plain and all(isinstance(item, Literal) for item in call.args[1:]):
-        return _in_constants(call, args[0])
-    return _in(call, args)
-
-
-def _in_constants(call: Call, value: base.Compiled) -> base.Evaluator:
+    kind, value = call.args[0].type, args[0]
     constants = [item.value for item in call.args[1:] if isinstance(item, Literal)]
-    known = column_of("", call.args[0].type, [each for each in constants if each is not None])
+    if kind.is_fractional or kind.fields or kind.kind is Kind.NULL or len(constants) < len(args) - 1:
+        return _in(call, args)
+    known = column_of("", kind, [each for each in constants if each is not None])
 
     def evaluate(frame: pl.DataFrame) -> pl.Series:
-        wanted = value.evaluate(frame)
-        found = wanted.is_in(known.implode())
+        found = value.evaluate(frame).is_in(known.implode())
         missed = base.nulls(pl.Boolean(), frame.height) if None in constants else found
         return found.zip_with(found.fill_null(False), missed)
 
