@@ -61,14 +61,13 @@ def test_the_same_windows_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(Matrix, "windows", counted)
     places = np.arange(4)
-    page: Any = SimpleNamespace(pane_grid=SimpleNamespace(name="s"), panes=places)
-    book: Any = SimpleNamespace(
-        ids={"s": np.zeros(4, dtype=np.int64)},
-        places={"s": places},
-        lanes={"p1": [(places + 1,)], "p2": [(places + 1,)]},
-        shapes={"p1": [TOTAL], "p2": [GREATEST]},
-    )
-    block = Block(page, book, (0, 1))
+    page: Any = SimpleNamespace(panes=places, ids=np.zeros(4, dtype=np.int64), places=places)
+    shapes = {"p1": SimpleNamespace(combiners=[TOTAL]), "p2": SimpleNamespace(combiners=[GREATEST])}
+    states: Any = {
+        name: SimpleNamespace(entry=SimpleNamespace(shape=shape), lanes=[(places + 1,)])
+        for name, shape in shapes.items()
+    }
+    block = Block(page, states, (0, 1))
     begins, ends = np.array([0, 1]), np.array([2, 4])
     for entry in ("p1", "p2", "p1", "p1"):
         block.windows(entry, begins, ends)

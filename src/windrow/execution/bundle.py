@@ -65,39 +65,33 @@ class Bundle:
 
     @classmethod
     def of(
-        cls,
-        name: str,
-        plan: PhysicalPlan,
-        fingerprint: str,
-        *,
-        aggregates: tuple[Definition, ...] = (),
+        cls, name: str, plan: PhysicalPlan, fingerprint: str, *, aggregates: tuple[Definition, ...] = ()
     ) -> Bundle:
         """A plan, ready to travel."""
         return cls(name, fingerprint, shipments.packed(plan.emit), plan.by_group, aggregates)
 
     @property
+    def _group(self) -> QueryGroup:
+        """Its query group; alone it is one."""
+        return self.query_group if self.query_group is not None else QueryGroup(self.name)
+
+    @property
     def files(self) -> str:
         """The name under which its rows are filed."""
-        return self.query_group.name if self.query_group is not None else self.name
+        return self._group.name
 
     @property
     def places(self) -> dict[str, str]:
         """The names under which its states are kept, and the place in its plan that each is about."""
-        if self.query_group is None:
-            return {self.name: ""}
-        return {
-            self.name: "",
-            self.query_group.name: "",
-            **{name: path for path, name in self.query_group.parts},
-        }
+        return {self.name: "", self._group.name: "", **{name: path for path, name in self._group.parts}}
 
     def kept_as(self, path: str) -> tuple[str, str]:
         """The name under which the state of an operator is kept, and its place there."""
-        parts = Parts({} if self.query_group is None else dict(self.query_group.parts))
+        parts = Parts(dict(self._group.parts))
         around = parts.part_of(path)
         if around is not None:
             return parts.names[around], path.removeprefix(around)
-        return (self.name if self.query_group is None or path != WAITING else self.query_group.name), path
+        return self._group.name if path == WAITING else self.name, path
 
     @property
     def unit(self) -> Unit:

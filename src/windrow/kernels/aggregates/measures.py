@@ -21,7 +21,15 @@ from windrow.algebra.operators import Aggregate, AggregateCall
 from windrow.algebra.types import DataType
 from windrow.errors import QueryError
 from windrow.kernels.aggregates import partials
-from windrow.kernels.aggregates.value_tables import Cells, Listed, OrderedRows, cells_of, layout_of, only_type
+from windrow.kernels.aggregates.value_tables import (
+    Cells,
+    Listed,
+    OrderedRows,
+    cells_of,
+    layout_of,
+    merged_cells,
+    only_type,
+)
 from windrow.kernels.columnar.columns import without_negative_zero
 from windrow.kernels.columnar.combiners import TOTAL
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
@@ -222,17 +230,13 @@ class Measures:
             without_negative_zero(compile_expression(key)(frame)).alias(name)
             for name, (_, key) in zip(self.keys, self.plan.keys, strict=True)
         ]
-        known = [frame["#pane"].alias(PANE), *keys, pl.Series("rows.0", [1]).new_from_index(0, frame.height)]
-        groups = [*known]
-        sub_windows = self._sub_windows(frame)
-        tables: dict[str, pl.DataFrame] = {}
+        known = [frame["#pane"].alias(PANE), *keys]
+        groups = [*known, pl.Series("rows.0", [1]).new_from_index(0, frame.height)]
         for partial in self._partials.values():
             groups += partial.lift(self._sources[partial.label].rows(frame, order))
+        tables = {GROUPS: self.layouts[GROUPS].merge(pl.DataFrame(groups), [PANE, *self.keys])}
+        sub_windows = self._sub_windows(frame)
         for (source, cells), table in self._cells.items():
             rows = source.rows(frame, order, sub_windows)
-            lifted = cells.table(known, rows)
-            tables[table] = lifted.select(PANE, *self.layouts[table].keys, pl.exclude(PANE, "^[kv][0-9]+$"))
-        tables = {GROUPS: pl.DataFrame(groups)} | tables
-        return {
-            name: layout.merge(tables[name], [PANE, *layout.keys]) for name, layout in self.layouts.items()
-        }
+            tables[table] = merged_cells(cells, self.layouts[table], known, rows)
+        return tables

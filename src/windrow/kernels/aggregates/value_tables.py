@@ -309,6 +309,16 @@ class Listed(Values):
         return closed(frame, by, self.k)
 
 
+def merged_cells(
+    cells: Cells, layout: TableLayout, known: Sequence[pl.Series], rows: LiftedRows
+) -> pl.DataFrame:
+    """The cells of rows as a table of its layout; `known` are their panes and groups."""
+    ones = pl.Series(COUNT, [1], dtype=pl.Int64).new_from_index(0, len(rows.chosen))
+    by = [known[0].name, *layout.keys]
+    lifted = cells.table([*known, ones], rows)
+    return layout.merge(lifted.select(*by, pl.exclude(*by, "^[kv][0-9]+$")), by)
+
+
 def layout_of(cells: Cells, keys: Sequence[str], width: int) -> TableLayout:
     """The columns of a table of cells of so many arguments, behind these keys."""
     listed = cells.closed if isinstance(cells, Listed) else None

@@ -95,8 +95,7 @@ def published(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """A kernel's table, column by column, with the types users see."""
     table = within_buffers(table)
     return pa.Table.from_arrays(
-        [_shown(column, field) for column, field in zip(table.columns, schema, strict=True)],
-        schema=schema,
+        [_shown(column, field) for column, field in zip(table.columns, schema, strict=True)], schema=schema
     )
 
 

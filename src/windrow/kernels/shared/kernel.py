@@ -30,6 +30,7 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.shipments import unpacked
+from windrow.algebra.types import DataType
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.aggregates.partials import Decoder
 from windrow.kernels.clock import PaneClock
@@ -40,7 +41,14 @@ from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.shared import shared_state as shared
 from windrow.kernels.shared import value_counts
-from windrow.kernels.shared.shared_state import PaneGrid, SharedEpoch, WindowRequest, place_of, terms_of
+from windrow.kernels.shared.shared_state import (
+    Entry,
+    PaneGrid,
+    SharedEpoch,
+    WindowRequest,
+    place_of,
+    terms_of,
+)
 from windrow.kernels.state import PANE, Chunk, State
 from windrow.windows.domain import Ints
 
@@ -132,27 +140,35 @@ class Matrix:
         return self._blocks[level]
 
 
+class Page:
+    """All rows of a pane grid, and its intervals, each once. Without rows there is one that counts nowhere,
+    for the types."""
+
+    def __init__(
+        self, pane_grid: PaneGrid, frames: Sequence[pl.DataFrame], key_types: Mapping[str, DataType]
+    ) -> None:
+        some = [frame for frame in frames if frame.height]
+        if not some:
+            keys = [pl.Series(name, [None], dtype=polars_type(kind)) for name, kind in key_types.items()]
+            some = [pl.DataFrame([pl.Series(PANE, [0]), *keys, *pane_grid.nothing.values()])]
+        self.pane_grid, self.table = pane_grid, pl.concat(some)
+        self.panes = np.unique(self.table[PANE].to_numpy())
+
+    def sort(self, groups: pl.DataFrame, keys: Sequence[str]) -> None:
+        """The rows in the order of their groups: `ids`; `places` are those of their intervals."""
+        self.table = with_groups(self.table, groups, keys).sort("g")
+        self.ids: Ints = self.table["g"].to_numpy()
+        self.places = np.searchsorted(self.panes, self.table[PANE].to_numpy())
+
+
 @dataclass(frozen=True)
-class PaneGridRows:
-    """The rows of a pane grid, and its intervals, each once."""
+class EntryStates:
+    """The states of an entry in the rows of its page as lanes, and the way back."""
 
-    pane_grid: PaneGrid
-    table: pl.DataFrame
-    panes: Ints
-
-
-def page_of(
-    pane_grid: PaneGrid, frames: Sequence[pl.DataFrame], shared_state: shared.SharedState
-) -> PaneGridRows:
-    """All rows of a pane grid; where there are none, one that counts nowhere, for the types."""
-    some = [frame for frame in frames if frame.height]
-    if not some:
-        keys = [
-            pl.Series(name, [None], dtype=polars_type(kind)) for name, kind in shared_state.key_types.items()
-        ]
-        some = [pl.DataFrame([pl.Series(PANE, [0]), *keys, *pane_grid.nothing.values()])]
-    table = pl.concat(some)
-    return PaneGridRows(pane_grid, table, np.unique(table[PANE].to_numpy()))
+    entry: Entry
+    page: Page
+    lanes: list[Lanes]
+    decoder: Decoder
 
 
 #: states of so many windows and groups are remembered by a block, for whoever asks for the same
@@ -165,12 +181,8 @@ class Block:
     What was asked for is remembered: SUM, COUNT and AVG over the same windows are computed once.
     """
 
-    def __init__(self, page: PaneGridRows, book: Book, groups: tuple[int, int]) -> None:
-        self.page, self._book, self._groups = page, book, groups
-        rows = slice(*np.searchsorted(book.ids[page.pane_grid.name], groups))
-        self._rows = rows
-        self._intervals = book.places[page.pane_grid.name][rows]
-        self._columns = book.ids[page.pane_grid.name][rows] - groups[0]
+    def __init__(self, page: Page, states: Mapping[str, EntryStates], groups: tuple[int, int]) -> None:
+        self.page, self._states, self._groups = page, states, groups
         self._matrices: dict[str, list[Matrix]] = {}
         self._asked: dict[tuple[str, bytes, bytes], list[Lanes]] = {}
         self._cells = 0
@@ -187,11 +199,11 @@ class Block:
 
     def _made(self, entry: str) -> list[Matrix]:
         if entry not in self._matrices:
-            shape = len(self.page.panes), self._groups[1] - self._groups[0]
-            at = self._intervals, self._columns, shape
-            lanes = [tuple(lane[self._rows] for lane in group) for group in self._book.lanes[entry]]
-            pairs = zip(self._book.shapes[entry], lanes, strict=True)
-            self._matrices[entry] = [Matrix.of(combiner, group, *at) for combiner, group in pairs]
+            page, states, (first, stop) = self.page, self._states[entry], self._groups
+            rows = slice(*np.searchsorted(page.ids, self._groups))
+            at = page.places[rows], page.ids[rows] - first, (len(page.panes), stop - first)
+            pairs = zip(states.entry.shape.combiners, cut_lanes(states.lanes, rows), strict=True)
+            self._matrices[entry] = [Matrix.of(combiner, lanes, *at) for combiner, lanes in pairs]
         return self._matrices[entry]
 
 
@@ -200,53 +212,41 @@ class Book:
 
     def __init__(
         self,
-        shared_state: shared.SharedState,
-        pages: Sequence[PaneGridRows],
-        recipes: Collection[str] = (),
-        others: Sequence[pl.DataFrame] = (),
+        key_types: Mapping[str, DataType],
+        pages: Sequence[Page],
+        recipes: Collection[str],
+        others: Sequence[pl.DataFrame],
     ) -> None:
-        self.pages, keys = pages, list(shared_state.key_types)
+        self.pages, keys = pages, list(key_types)
         self.groups = number_groups([*(page.table for page in pages), *others], keys)
         if keys:
             order = self.groups.select(pl.arg_sort_by([pl.col(name) for name in keys])).to_series()
             sorted_keys = self.groups.select(pl.col(keys).gather(order))
             self.groups = sorted_keys.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("g"))
-        self.ids: dict[str, Ints] = {}
-        self.places: dict[str, Ints] = {}
-        self.lanes: dict[str, list[Lanes]] = {}
-        self._entries = [entry for page in pages for entry in page.pane_grid.entries]
-        self.shapes = {entry.name: entry.shape.combiners for entry in self._entries}
-        self.decoders: dict[str, Decoder] = {}
-        self.pane_grids = {entry.name: page for page in pages for entry in page.pane_grid.entries}
-        tables: dict[str, pl.DataFrame] = {}
+        self.states: dict[str, EntryStates] = {}
         for page in pages:
-            numbered = with_groups(page.table, self.groups, keys).sort("g")
-            self.ids[page.pane_grid.name] = numbered["g"].to_numpy()
-            self.places[page.pane_grid.name] = np.searchsorted(page.panes, numbered[PANE].to_numpy())
+            page.sort(self.groups, keys)
             for entry in page.pane_grid.entries:
-                self.lanes[entry.name], self.decoders[entry.name] = entry.shape.encode(numbered)
-                tables[entry.name] = numbered
+                self.states[entry.name] = EntryStates(entry, page, *entry.shape.encode(page.table))
         for recipe in recipes:
-            if recipe not in self.lanes:
-                self._combine(recipe, tables)
+            if recipe not in self.states:
+                self._combine(recipe)
 
-    def _combine(self, recipe: str, tables: Mapping[str, pl.DataFrame]) -> None:
+    def _combine(self, recipe: str) -> None:
         """States of several entries of one shape, that are to be combined. They are encoded as one, so that
         values that have codes (the greatest text) are comparable."""
-        shape = next(e.shape for e in self._entries if e.name == terms_of(recipe)[0][0])
-        names = [name for name, _ in terms_of(recipe)]
-        parts = []
-        for name in names:
-            own = [column for column in tables[name].columns if column.startswith(f"{name}.")]
-            parts.append(
-                tables[name].select(pl.col(c).alias(shape.label + c.removeprefix(name)) for c in own)
-            )
-        lanes, self.decoders[recipe] = shape.encode(pl.concat(parts))
+        entries = [self.states[name] for name, _ in terms_of(recipe)]
+        shape, parts = entries[0].entry.shape, []
+        for each in entries:
+            name, table = each.entry.name, each.page.table
+            own = [column for column in table.columns if column.startswith(f"{name}.")]
+            parts.append(table.select(pl.col(c).alias(shape.label + c.removeprefix(name)) for c in own))
+        lanes, decoder = shape.encode(pl.concat(parts))
         begin = 0
-        for name in names:
-            rows = slice(begin, begin + tables[name].height)
-            self.lanes[place_of(recipe, name)] = cut_lanes(lanes, rows)
-            self.shapes[place_of(recipe, name)] = self.shapes[name]
+        for each in entries:
+            rows = slice(begin, begin + each.page.table.height)
+            mine = EntryStates(each.entry, each.page, cut_lanes(lanes, rows), decoder)
+            self.states[place_of(recipe, each.entry.name)] = mine
             begin = rows.stop
 
     @property
@@ -328,15 +328,15 @@ class Answering:
         self,
         turn: SharedEpoch,
         due: Sequence[WindowRequest],
-        pages: Sequence[PaneGridRows],
+        pages: Sequence[Page],
         faults: dict[str, Exception],
         windows: Mapping[str, Ints],
         counted: value_counts.CountedValues,
     ) -> None:
         self.turn, self.faults, self.windows = turn, faults, windows
-        recipes = {each for asker in due for each in asker.entries}
-        self.book = Book(turn.shared_state, pages, recipes, counted.tables)
-        self.value_counters = counted.numbered(self.book.groups, list(turn.shared_state.key_types))
+        key_types, recipes = turn.shared_state.key_types, {each for asker in due for each in asker.entries}
+        self.book = Book(key_types, pages, recipes, counted.tables)
+        self.value_counters = counted.numbered(self.book.groups, list(key_types))
         self.due = sorted(due, key=_alike)
 
     def run(self) -> Iterator[Pack]:
@@ -347,7 +347,7 @@ class Answering:
         count = book.groups.height
         for first in range(0, count, width):
             groups = first, min(first + width, count)
-            blocks = {page.pane_grid.name: Block(page, book, groups) for page in book.pages}
+            blocks = {page.pane_grid.name: Block(page, book.states, groups) for page in book.pages}
             waiting: list[WindowBlock] = []
             for askers in choirs:
                 for piece in self._pieces(askers, blocks, groups):
@@ -391,14 +391,14 @@ class Answering:
         """The states of an entry, or of several combined, in some windows."""
         found: list[Lanes] = []
         for name, is_added in terms_of(entry):
-            page = self.book.pane_grids[name]
-            pane_grid = page.pane_grid
+            states = self.book.states[name]
+            page, pane_grid = states.page, states.page.pane_grid
             stop = pane_grid.panes_of(windows.ends)
             begins = np.searchsorted(page.panes, stop - windows.lengths // pane_grid.width)
             stops = np.searchsorted(page.panes, stop)
             more = blocks[pane_grid.name].windows(place_of(entry, name), begins, stops)
             if found:
-                both = zip(self.book.shapes[name], found, more, strict=True)
+                both = zip(states.entry.shape.combiners, found, more, strict=True)
                 more = [c.combine(a, b) if is_added else subtract(a, b) for c, a, b in both]
             found = more
         return found
@@ -473,7 +473,8 @@ class Answering:
                     tuple(np.concatenate(same) for same in zip(*alike, strict=True))
                     for alike in zip(*(part[place] for part in run), strict=True)
                 ]
-                decoded += self.book.decoders[entry](lanes)
+                first, _ = terms_of(entry)[0]
+                decoded += self.book.states[place_of(entry, first)].decoder(lanes)
             found.append(decoded)
             begin = stop
         if len(found) == 1:
@@ -530,13 +531,11 @@ def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) 
         moved = shared.Moved.of(pane_grid, keys, state, delta.get(pane_grid.name), turn.clock)
         chunks |= moved.kept(turn.clock)
         tables[pane_grid.name] = moved.frames(shared.lowest(due, pane_grid, turn.clock)) if due else []
-    pages: list[PaneGridRows] = []
+    pages: list[Page] = []
     windows: dict[str, Ints] = {}
     if any(frame.height for frames in tables.values() for frame in frames):
-        pages = [
-            page_of(pane_grid, tables[pane_grid.name], turn.shared_state)
-            for pane_grid in turn.shared_state.pane_grids
-        ]
+        key_types = turn.shared_state.key_types
+        pages = [Page(each, tables[each.name], key_types) for each in turn.shared_state.pane_grids]
         windows = windows_of(due, pages, turn.clock)
     counted = value_counts.counted_in(turn, state, delta, due, windows)
     chunks |= counted.chunks
@@ -548,9 +547,7 @@ def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) 
     return found
 
 
-def windows_of(
-    due: Sequence[WindowRequest], pages: Sequence[PaneGridRows], clock: PaneClock
-) -> dict[str, Ints]:
+def windows_of(due: Sequence[WindowRequest], pages: Sequence[Page], clock: PaneClock) -> dict[str, Ints]:
     """The ends of the windows of each query that are to be answered: those with rows of any of the entries
     that its groups are in."""
     of = {entry.name: page for page in pages for entry in page.pane_grid.entries}

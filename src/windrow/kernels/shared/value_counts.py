@@ -42,7 +42,7 @@ import polars as pl
 
 from windrow.algebra.expressions import Expression
 from windrow.kernels.aggregates.partials import LiftedRows
-from windrow.kernels.aggregates.value_tables import Cells, layout_of
+from windrow.kernels.aggregates.value_tables import Cells, layout_of, merged_cells
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
 from windrow.kernels.panes.pane_tables import SlideShape, sparse
@@ -56,14 +56,7 @@ from windrow.kernels.panes.subtract_on_evict import (
     negative,
     summed,
 )
-from windrow.kernels.shared.shared_state import (
-    Moved,
-    PaneGrid,
-    RowValues,
-    SharedEpoch,
-    WindowRequest,
-    lowest,
-)
+from windrow.kernels.shared.shared_state import Moved, PaneGrid, RowValues, SharedEpoch, WindowRequest, lowest
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered
 from windrow.windows.domain import INFINITY, Ints
 
@@ -174,13 +167,9 @@ class ValueCounter(PaneGrid):
 
     def lift(self, known: Sequence[pl.Series], rows: RowValues) -> pl.DataFrame:
         """Rows as cells by interval and group, which are `known`."""
-        pane, *keys = known
-        layout = self.layout(len(keys))
-        ones = pl.Series("rows.0", [1], dtype=pl.Int64).new_from_index(0, len(pane))
-        lifted = LiftedRows(tuple(map(rows.of, self.args)), rows.where(self.where), pl.DataFrame(), pane)
-        frame = self.cells.table([*known, ones], lifted)
-        kept = [name for name in frame.columns if name[0] not in "kv" and name != pane.name]
-        return layout.merge(frame.select(pane.name, *layout.keys, *kept), [pane.name, *layout.keys])
+        args = tuple(map(rows.of, self.args))
+        lifted = LiftedRows(args, rows.where(self.where), pl.DataFrame(), sub_windows=known[0])
+        return merged_cells(self.cells, self.layout(len(known) - 1), known, lifted)
 
 
 class NumberedValues:
