@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.archive.archive import Archive, Updated
-from windrow.archive.declaration import Declaration, DoublyPartitioned, Partitioning, Upkeep, Wave
+from windrow.archive.declaration import Declaration, DoublyPartitioned, Upkeep
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +50,7 @@ class Layout:
         family, dash, rest = self.family.partition("-l" if self.upkeep == _LAZY else "-c")
         return f"{family}{self.shape}{dash}{rest}"
 
-    def partitioning(self, span: int) -> Partitioning:
+    def partitioning(self, span: int) -> DoublyPartitioned:
         """The cut, for rows that live so many periods at most."""
         side = round(self.sub_indices**0.5)
         match self.kind:
@@ -58,8 +58,6 @@ class Layout:
                 return DoublyPartitioned(self.sub_indices, 1, span, "chronological")
             case "expiry":
                 return DoublyPartitioned(1, self.sub_indices, span, "chronological")
-            case "wave":
-                return Wave(self.sub_indices, span)
             case _:
                 return DoublyPartitioned(side, side, span, self.kind)
 
@@ -81,8 +79,8 @@ def layouts(side: int) -> list[Layout]:
 
 
 def wave(count: int) -> Layout:
-    """A wave index, for rows that live equally long."""
-    return Layout("Wave", f"{count}", count, "wave", _REBUILD)
+    """A wave index, for rows that live equally long: those that expire are in one sub-index, too."""
+    return Layout("Wave", f"{count}", count, "insertion", _REBUILD)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from tests.archive.support import (
 
 from windrow.archive import archive as archiving
 from windrow.archive.archive import Archive
-from windrow.archive.declaration import Declaration, DoublyPartitioned, Upkeep, Wave
+from windrow.archive.declaration import Declaration, DoublyPartitioned, Upkeep
 from windrow.archive.snapshot import read_archive
 from windrow.errors import DataError, QueryError, StateError
 
@@ -142,14 +142,14 @@ def test_not_rebuilding_leaves_no_more_than_agreed(directory: Path) -> None:
     assert hidden > 0
 
 
-def test_a_wave_touches_one_sub_index_as_long_as_all_rows_live_equally_long(directory: Path) -> None:
-    told = Declaration("k", 80, 10, Wave(4, 8), Upkeep.rebuilding())
+def test_cut_by_insertion_one_sub_index_is_touched_if_all_rows_live_equally_long(
+    directory: Path,
+) -> None:
+    told = Declaration("k", 80, 10, DoublyPartitioned(4, 1, 8, "chronological"), Upkeep.rebuilding())
     with Archive.create(directory / "a", SCHEMA, told) as archive:
         for now in range(10, 300, 10):
             assert len(archive.update(now, table([(1, "x", now + 80)])).touched) == 1
             assert archive.scan().num_rows == min(8, now // 10)
-        with pytest.raises(QueryError, match="not in 38"):
-            archive.update(300, table([(1, "x", 310)]))
 
 
 @pytest.mark.parametrize("name", ["round-robin", "chronological"])

@@ -10,16 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.archive.declaration import (
-    ALLOCATIONS,
-    DoublyPartitioned,
-    Partitioning,
-    Wave,
-    partitioning_from_json,
-)
+from windrow.archive.declaration import ALLOCATIONS, Declaration, DoublyPartitioned
 
 
-def sizes(cut: Partitioning, span: int, now: int, rate: list[int] | None = None) -> list[int]:
+def sizes(cut: DoublyPartitioned, span: int, now: int, rate: list[int] | None = None) -> list[int]:
     """Rows of each sub-index after the update of period `now`: lives are uniform, from 1 to `span` periods.
 
     One row of each length of life comes in each period, or as many as `rate` says.
@@ -31,7 +25,7 @@ def sizes(cut: Partitioning, span: int, now: int, rate: list[int] | None = None)
     return found
 
 
-def variance(cut: Partitioning, span: int, now: int, rate: list[int] | None = None) -> Fraction:
+def variance(cut: DoublyPartitioned, span: int, now: int, rate: list[int] | None = None) -> Fraction:
     """As the appendix has it: the sum of the squares, not their mean."""
     found = sizes(cut, span, now, rate)
     mean = Fraction(sum(found), len(found))
@@ -105,15 +99,8 @@ def test_rows_are_where_updates_look_for_them(
     assert place in cut.inserting(period)
     assert place in cut.expiring(period + life)
     assert len(cut.touched(period)) == insertions + expiries - 1
-    assert partitioning_from_json(cut.to_json()) == cut
-
-
-@given(st.integers(1, 5), st.integers(1, 6), st.integers(-100, 100))
-def test_what_a_wave_lets_go_is_where_it_was_put(parts: int, times: int, period: int) -> None:
-    wave = Wave(parts, parts * times)
-    assert wave.inserting(period) == {wave.place(period, period + wave.span)}
-    assert wave.expiring(period + wave.span) == wave.inserting(period)
-    assert wave.expiring(period) == wave.inserting(period)
+    told = Declaration("k", 9, 1, cut)
+    assert Declaration.from_json(told.to_json()) == told
 
 
 @given(st.integers(1, 6), st.integers(0, 50))

@@ -300,7 +300,7 @@ class Archive:
     def _spread(self, table: pa.Table) -> dict[int, pa.Table]:
         """Rows whose insertion nobody remembers: dealt out evenly, by what expires when."""
         told = self.declaration
-        parts = getattr(told.partitioning, "expiries", 1)
+        parts = told.partitioning.expiries
 
         def place(expires: int) -> int:
             return told.partitioning.place(expires // parts, expires)

@@ -1,6 +1,4 @@
-"""What an archive is told when it is made, and remembers.
-
-Into which sub-index a row goes, and which sub-indices an update has to touch.
+"""What an archive is told when it is made, and remembers: its key, how it is cut, how it is kept up.
 
 An update inserts what has come in one period and removes what expires in one. Cut by insertion alone, all
 that expires is scattered over all sub-indices; cut by expiry alone, all that comes is. Cut by both, into
@@ -11,21 +9,6 @@ G × E, insertions are in one row of the grid and expiries in one column (Golab'
 ([4, 5, 6, 7], [1, 5, 9, 13])
 >>> len(grid.touched(5)) == 4 + 4 - 1
 True
-
-Which part of a time axis a period belongs to.
-
-Time is cut into periods, one per update, numbered through. An axis (of insertions, or of expiries) has so
-many parts, and `span` is how many periods a row can live. Three ways to deal out the periods:
-
->>> def dealt(deal): return "".join(str(deal(period, 2, 8)) for period in range(16))
->>> dealt(round_robin), dealt(chronological)
-('0101010101010101', '0000111100001111')
->>> dealt(shuffled(seed=1))
-'0101100101101001'
-
-By turns, parts stay of similar size, as each gets its share of every time of day. In one piece after the
-other, the part that is being filled differs from the one that is running dry. If the rate of rows itself goes
-up and down in step with the turns, shuffling the turns breaks the step.
 """
 
 from __future__ import annotations
@@ -33,7 +16,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from windrow.errors import QueryError, nearest
 
@@ -141,12 +124,11 @@ class Upkeep:
             size, parts = size + rows, parts + 1
         return tuple(name for name in sizes if name in chosen)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
 
-
-# ------------------------------------------------------------ declaration
+# ------------------------------------------------------------ partitions
+#
+# Time is cut into periods, one per update, numbered through. An axis (of insertions, or of expiries) has so
+# many parts, and `span` is how many periods a row can live.
 
 
 #: (period, number of parts, periods a row can live) → the part
@@ -154,53 +136,30 @@ Allocation: TypeAlias = Callable[[int, int, int], int]
 
 
 def round_robin(period: int, parts: int, span: int) -> int:
-    """By turns: no part is touched in two updates that follow each other."""
+    """By turns: parts stay of similar size, as each gets its share of every time of day."""
     return period % parts
 
 
 def chronological(period: int, parts: int, span: int) -> int:
-    """Neighbouring periods together."""
+    """Neighbouring periods together: the part that is being filled differs from the one that runs dry."""
     return period * parts // span % parts
 
 
-def shuffled(seed: int = 0) -> Allocation:
-    """By turns whose order is drawn anew each time all parts had theirs."""
-
-    def deal(period: int, parts: int, span: int) -> int:
-        turn, place = divmod(period, parts)
-        order = list(range(parts))
-        random.Random(f"{seed}/{turn}").shuffle(order)
-        return order[place]
-
-    return deal
+def shuffled(period: int, parts: int, span: int) -> int:
+    """By turns whose order is drawn anew each time all parts had theirs: where the rate of rows goes up and
+    down in step with the turns, that breaks the step."""
+    turn, place = divmod(period, parts)
+    order = list(range(parts))
+    random.Random(f"0/{turn}").shuffle(order)
+    return order[place]
 
 
 #: by the names under which archives remember them
 ALLOCATIONS: dict[str, Allocation] = {
     "round-robin": round_robin,
     "chronological": chronological,
-    "shuffled": shuffled(),
+    "shuffled": shuffled,
 }
-
-
-class Partitioning(Protocol):
-    """A way to cut an archive into sub-indices. Periods are those of updates, numbered through."""
-
-    @property
-    def count(self) -> int:
-        """How many sub-indices there are."""
-
-    def place(self, inserted: int, expires: int) -> int:
-        """The sub-index of rows that came in one period and expire in another."""
-
-    def inserting(self, period: int) -> frozenset[int]:
-        """The sub-indices that rows which come in a period can go to."""
-
-    def expiring(self, period: int) -> frozenset[int]:
-        """The sub-indices that rows which expire in a period can be in."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,85 +186,28 @@ class DoublyPartitioned:
 
     @property
     def count(self) -> int:
+        """How many sub-indices there are."""
         return self.insertions * self.expiries
 
     def place(self, inserted: int, expires: int) -> int:
-        return self._row(inserted) * self.expiries + self._column(expires)
+        """The sub-index of rows that came in one period and expire in another."""
+        return self._part(inserted, self.insertions) * self.expiries + self._part(expires, self.expiries)
 
     def inserting(self, period: int) -> frozenset[int]:
-        first = self._row(period) * self.expiries
+        """The sub-indices that rows which come in a period can go to."""
+        first = self._part(period, self.insertions) * self.expiries
         return frozenset(range(first, first + self.expiries))
 
     def expiring(self, period: int) -> frozenset[int]:
-        return frozenset(range(self._column(period), self.count, self.expiries))
+        """The sub-indices that rows which expire in a period can be in."""
+        return frozenset(range(self._part(period, self.expiries), self.count, self.expiries))
 
     def touched(self, period: int) -> frozenset[int]:
         """All that the update of a period may change: G + E - 1 sub-indices."""
         return self.inserting(period) | self.expiring(period)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": "doubly",
-            "insertions": self.insertions,
-            "expiries": self.expiries,
-            "span": self.span,
-            "allocation": self.allocation,
-        }
-
-    def _row(self, period: int) -> int:
-        return ALLOCATIONS[self.allocation](period, self.insertions, self.span)
-
-    def _column(self, period: int) -> int:
-        return ALLOCATIONS[self.allocation](period, self.expiries, self.span)
-
-
-@dataclass(frozen=True, slots=True)
-class Wave:
-    """Cut by insertion, for rows that all live equally long: those that expire are in one sub-index too.
-
-    >>> wave = Wave(4, span=16)
-    >>> wave.inserting(17), wave.expiring(17)
-    (frozenset({0}), frozenset({0}))
-    """
-
-    parts: int
-    #: how many periods every row lives
-    span: int
-
-    @property
-    def count(self) -> int:
-        return self.parts
-
-    def place(self, inserted: int, expires: int) -> int:
-        if expires - inserted != self.span:
-            raise QueryError(
-                f"a row that comes in period {inserted} expires in {expires}, not in {inserted + self.span}",
-                code="lifetimes",
-                hint="a wave index needs equal lifetimes; use a doubly partitioned one",
-            )
-        return self._part(inserted)
-
-    def inserting(self, period: int) -> frozenset[int]:
-        return frozenset({self._part(period)})
-
-    def expiring(self, period: int) -> frozenset[int]:
-        return frozenset({self._part(period - self.span)})
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "wave", "parts": self.parts, "span": self.span}
-
-    def _part(self, period: int) -> int:
-        return ALLOCATIONS["chronological"](period, self.parts, self.span)
-
-
-def partitioning_from_json(stored: dict[str, Any]) -> Partitioning:
-    """What `to_json` wrote.
-
-    >>> partitioning_from_json(Wave(4, 16).to_json())
-    Wave(parts=4, span=16)
-    """
-    kind, rest = stored["kind"], {name: value for name, value in stored.items() if name != "kind"}
-    return Wave(**rest) if kind == "wave" else DoublyPartitioned(**rest)
+    def _part(self, period: int, parts: int) -> int:
+        return ALLOCATIONS[self.allocation](period, parts, self.span)
 
 
 #: periods in the longest life of a row, where nothing else is said
@@ -324,7 +226,7 @@ class Declaration:
     key: str
     keep: int
     period: int
-    partitioning: Partitioning
+    partitioning: DoublyPartitioned
     upkeep: Upkeep = field(default_factory=Upkeep)
     expires: str = "valid_to"
 
@@ -373,8 +275,8 @@ class Declaration:
             "key": self.key,
             "keep": self.keep,
             "period": self.period,
-            "partitioning": self.partitioning.to_json(),
-            "upkeep": self.upkeep.to_json(),
+            "partitioning": {"kind": "doubly", **asdict(self.partitioning)},
+            "upkeep": asdict(self.upkeep),
             "expires": self.expires,
         }
 
@@ -386,10 +288,6 @@ class Declaration:
         >>> Declaration.from_json(told.to_json()) == told
         True
         """
-        return cls(
-            **{
-                **stored,
-                "partitioning": partitioning_from_json(stored["partitioning"]),
-                "upkeep": Upkeep(**stored["upkeep"]),
-            }
-        )
+        cut = {name: value for name, value in stored["partitioning"].items() if name != "kind"}
+        parts = {"partitioning": DoublyPartitioned(**cut), "upkeep": Upkeep(**stored["upkeep"])}
+        return cls(**{**stored, **parts})

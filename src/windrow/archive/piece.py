@@ -3,15 +3,7 @@
 The directory of a piece is the footer of its file: the least and the greatest key of each row group. It is
 kept in memory, so that a search opens only the row groups which can hold the key. Row groups are small for
 that. The checksum of a `ChunkRef` is that of the footer; those of the row groups stand beside it and are
-compared when one is read, so that no byte of the file goes unwatched. Anything that reads Parquet reads the
-files.
-
-What is searched for: one key, or keys from one to another, both included.
-
-Keys are compared as the column's own type has them, so a date may be given as a date and a time as a time. A
-NULL is no key: it is never found, only scanned.
-
-One state of an archive together with rows that are on their way to it.
+compared when one is read, so that no byte of the file goes unwatched.
 """
 
 from __future__ import annotations
@@ -22,21 +14,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from windrow.archive.declaration import Declaration
 from windrow.errors import DataError
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef, Facts
 from windrow.state.store import Store, damaged, explained
-
-if TYPE_CHECKING:
-    from windrow.archive.declaration import Declaration
-    from windrow.archive.snapshot import Snapshot
 
 ROWS_PER_GROUP = 4096
 #: that many are read without waiting for other threads
@@ -104,18 +93,14 @@ class Piece:
 
     def find(self, wanted: KeyRange, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with a key that is wanted, expired ones too."""
-        groups = [group for group, ends in enumerate(self._directory) if wanted.can_be_in(*ends)]
-        return wanted.of(self._read(groups, columns))
+        return wanted.of(self._read(self._groups_of(wanted), columns))
 
     def rows_to_read(self, wanted: KeyRange) -> int:
         """How many rows are read to find what is wanted."""
-        found = [group for group, ends in enumerate(self._directory) if wanted.can_be_in(*ends)]
-        return sum(self._metadata.row_group(group).num_rows for group in found)
+        return sum(self._metadata.row_group(group).num_rows for group in self._groups_of(wanted))
 
-    @property
-    def groups(self) -> int:
-        """How many row groups there are."""
-        return len(self._directory)
+    def _groups_of(self, wanted: KeyRange) -> list[int]:
+        return [group for group, ends in enumerate(self._directory) if wanted.can_be_in(*ends)]
 
     @cached_property
     def _data(self) -> pa.Buffer:
@@ -196,7 +181,9 @@ def _footer(data: pa.Buffer, place: str) -> memoryview:
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """Keys from `low` to `high`, as scalars of the column's type; None is no bound.
+    """Keys from `low` to `high`, both included, as scalars of the column's type; None is no bound.
+
+    So a date may be given as a date and a time as a time. A NULL is no key: it is never found, only scanned.
 
     >>> KeyRange.between("k", 3, 5, pa.int64()).of(pa.table({"k": [2, 3, 5, 6]}))["k"].to_pylist()
     [3, 5]
@@ -239,63 +226,3 @@ def _scalar(key: str, value: Any, kind: pa.DataType) -> pa.Scalar | None:
     except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, OverflowError) as error:
         hint = f"`{key}` is {kind}: give a value of that type"
         raise DataError(f"{value!r} is no key of this archive", code="key", hint=hint) from error
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A snapshot, rows it does not have yet, and the instant that is the present for who reads.
-
-    `begins` names the column that says from when on a row is valid; without one, all are by now.
-    """
-
-    snapshot: Snapshot
-    waiting: pa.Table
-    now: int
-    begins: str | None = None
-
-    def find(self, key: Any, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-        """The valid rows with this key; none for None, which is no key."""
-        if key is None:
-            return self._chosen(self.snapshot.schema.empty_table(), columns)
-        return self.find_between(key, key, at=at, columns=columns)
-
-    def find_between(
-        self, low: Any, high: Any, *, at: int | None = None, columns: Sequence[str] | None = None
-    ) -> pa.Table:
-        """The valid rows with keys from `low` to `high`, both included; None is no bound."""
-        told, schema = self.snapshot.declaration, self.snapshot.schema
-        wanted = KeyRange.between(told.key, low, high, schema.field(told.key).type)
-        instant = self._instant(at)
-        found = self.snapshot.find_between(low, high, at=instant, columns=self._needed(columns))
-        return self._together(found, wanted.of(self.waiting), instant, columns)
-
-    def scan(self, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-        """All valid rows."""
-        instant = self._instant(at)
-        found = self.snapshot.scan(at=instant, columns=self._needed(columns))
-        return self._together(found, self.waiting, instant, columns)
-
-    def rows_to_read(self, low: Any = None, high: Any = None) -> int:
-        """How many rows a search reads; a scan, without bounds."""
-        return self.snapshot.rows_to_read(low, high) + int(self.waiting.num_rows)
-
-    def _instant(self, at: int | None) -> int:
-        # an instant that is past is refused by the snapshot, if it knows nothing of it any more
-        return self.now if at is None else at
-
-    def _needed(self, columns: Sequence[str] | None) -> list[str] | None:
-        if columns is None or self.begins is None:
-            return None if columns is None else list(columns)
-        return list(dict.fromkeys([*columns, self.begins]))
-
-    def _together(
-        self, found: pa.Table, waiting: pa.Table, instant: int, columns: Sequence[str] | None
-    ) -> pa.Table:
-        alive = living(waiting, self.snapshot.declaration.expires, instant)
-        table = pa.concat_tables([found, alive.select(found.column_names)])
-        if self.begins is not None:
-            table = table.filter(pa.array(instants(table[self.begins]) <= instant))
-        return self._chosen(table, columns)
-
-    def _chosen(self, table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
-        return table.select(self.snapshot.schema.names if columns is None else list(columns))

@@ -3,13 +3,10 @@
 Files of a snapshot stay as long as the archive keeps the commit; a reader in the process that writes can hold
 it for as long as it likes, with `Archive.snapshot`.
 
-Isolation: reading a window that slides meanwhile.
-
-A window of n sub-windows is a ring of n slots. Update j puts fresh rows into slot j mod n, over the oldest; a
-query reads slots one after the other. An update in the midst of a query makes the difference between answers
-about one instant, about the latest instant, and about no instant that ever was. The ideas are those of
-chapter 7 of Golab's thesis, "Sliding Window Query Processing over Data Streams" (2006); its schedulers and
-the serialisation graphs that prove them are played through by the benchmarks.
+At the end: by which policy a window is read that slides meanwhile (`windrow.engine.adhoc.select`). A window
+of n sub-windows is a ring of n slots. Update j puts fresh rows into slot j mod n, over the oldest; a query
+reads slots one after the other, so that an update in the midst of it decides whether the answer is about
+one instant, about the latest one, or about none that ever was (chapter 7 of Golab's thesis, 2006).
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from windrow.archive.declaration import Declaration
-from windrow.archive.piece import KeyRange, Piece, living
+from windrow.archive.piece import KeyRange, Piece, instants, living
 from windrow.errors import DataError, StateError
 from windrow.state.history import History
 from windrow.state.manifest import ChunkRef, Manifest, SourceState
@@ -77,16 +74,14 @@ class Snapshot:
     def find(self, key: Any, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows with this key; none for None, which is no key."""
         if key is None:
-            return self._chosen(self.schema.empty_table(), columns)
+            return self.chosen(self.schema.empty_table(), columns)
         return self.find_between(key, key, at=at, columns=columns)
 
     def find_between(
         self, low: Any, high: Any, *, at: int | None = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
         """The rows with keys from `low` to `high`, both included; None is no bound."""
-        told = self.declaration
-        wanted = KeyRange.between(told.key, low, high, self.schema.field(told.key).type)
-        needed = self._needed(columns)
+        wanted, needed = self.keys_between(low, high), self._needed(columns)
         return self._gathered((piece.find(wanted, needed) for piece in self._pieces()), at, columns)
 
     def scan(self, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
@@ -101,9 +96,13 @@ class Snapshot:
         """
         if low is None and high is None:
             return sum(ref.rows for ref in self._refs)
-        told = self.declaration
-        wanted = KeyRange.between(told.key, low, high, self.schema.field(told.key).type)
+        wanted = self.keys_between(low, high)
         return sum(piece.rows_to_read(wanted) for piece in self._pieces())
+
+    def keys_between(self, low: Any, high: Any) -> KeyRange:
+        """Keys in a range, to look for."""
+        key = self.declaration.key
+        return KeyRange.between(key, low, high, self.schema.field(key).type)
 
     @property
     def _refs(self) -> list[ChunkRef]:
@@ -127,10 +126,11 @@ class Snapshot:
     def _gathered(self, found: Iterator[pa.Table], at: int | None, columns: Sequence[str] | None) -> pa.Table:
         instant = self._instant(at)
         expires = self.declaration.expires
-        tables = [self._chosen(living(table, expires, instant), columns) for table in found]
-        return pa.concat_tables([self._chosen(self.schema.empty_table(), columns), *tables])
+        tables = [self.chosen(living(table, expires, instant), columns) for table in found]
+        return pa.concat_tables([self.chosen(self.schema.empty_table(), columns), *tables])
 
-    def _chosen(self, table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
+    def chosen(self, table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
+        """These columns; None: all."""
         return table.select(self.schema.names if columns is None else list(columns))
 
     def _instant(self, at: int | None) -> int:
@@ -151,6 +151,61 @@ def read_archive(folder: str | Path | Store) -> Snapshot:
         hint = "check the path, or make the archive first"
         raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
     return Snapshot(store, manifest)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A snapshot, rows it does not have yet, and the instant that is the present for who reads.
+
+    `begins` names the column that says from when on a row is valid; without one, all are by now.
+    """
+
+    snapshot: Snapshot
+    waiting: pa.Table
+    now: int
+    begins: str | None = None
+
+    def find(self, key: Any, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """The valid rows with this key; none for None, which is no key."""
+        if key is None:
+            return self.snapshot.find(None, columns=columns)
+        return self.find_between(key, key, at=at, columns=columns)
+
+    def find_between(
+        self, low: Any, high: Any, *, at: int | None = None, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """The valid rows with keys from `low` to `high`, both included; None is no bound."""
+        instant = self.now if at is None else at
+        found = self.snapshot.find_between(low, high, at=instant, columns=self._needed(columns))
+        waiting = self.snapshot.keys_between(low, high).of(self.waiting)
+        return self._together(found, waiting, instant, columns)
+
+    def scan(self, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """All valid rows."""
+        instant = self.now if at is None else at
+        found = self.snapshot.scan(at=instant, columns=self._needed(columns))
+        return self._together(found, self.waiting, instant, columns)
+
+    def rows_to_read(self, low: Any = None, high: Any = None) -> int:
+        """How many rows a search reads; a scan, without bounds."""
+        return self.snapshot.rows_to_read(low, high) + int(self.waiting.num_rows)
+
+    def _needed(self, columns: Sequence[str] | None) -> list[str] | None:
+        if columns is None or self.begins is None:
+            return None if columns is None else list(columns)
+        return list(dict.fromkeys([*columns, self.begins]))
+
+    def _together(
+        self, found: pa.Table, waiting: pa.Table, instant: int, columns: Sequence[str] | None
+    ) -> pa.Table:
+        alive = living(waiting, self.snapshot.declaration.expires, instant)
+        table = pa.concat_tables([found, alive.select(found.column_names)])
+        if self.begins is not None:
+            table = table.filter(pa.array(instants(table[self.begins]) <= instant))
+        return self.snapshot.chosen(table, columns)
+
+
+# ------------------------------------------------------------ isolation
 
 
 #: (versions wanted, ascending; number of slots) → the one to read next

@@ -34,7 +34,7 @@ from windrow.algebra.plan import Emit, Scan, Window
 from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
 from windrow.archive.layout import GridLayout, Laid, SaidOfLayout
-from windrow.archive.piece import Reading
+from windrow.archive.snapshot import Reading
 from windrow.engine.output.outbox import pending, published_schema, stored_as
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.tables import TableRecord

@@ -26,7 +26,7 @@ from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, co
 from windrow.algebra.operators import Filter
 from windrow.algebra.plan import Emit, Plan, Window
 from windrow.algebra.types import Kind
-from windrow.archive.piece import Reading
+from windrow.archive.snapshot import Reading
 from windrow.engine.adhoc import access_paths, from_synopses
 from windrow.engine.adhoc.from_synopses import FromSynopses, relation
 from windrow.engine.adhoc.snapshot import END, Needs, members, needs_of, snapshot_of
