@@ -12,7 +12,7 @@ FROM bids [RANGE 5 MINUTES SLIDE 1 MINUTE] AS b
 WHERE price > 1.0D
 GROUP BY item
 
-How names are spelled in printed SQL: plainly where that is safe, else in backticks.
+Names are spelled plainly where that is safe, else in backticks.
 
 >>> [quoted(name) for name in ("price", "bid-price", "select", "SUM(a)")]
 ['price', '`bid-price`', '`select`', '`SUM(a)`']
@@ -22,14 +22,12 @@ Which SELECT a plan is: the binder's order of operators, taken apart from the to
     Project?  Limit  Distinct  Project  Filter  Aggregate  Exists*  Filter  TableJoin*  Join  sources
 
 All but the sources may be missing. What does not fit is a source of its own: a nested query.
-
-Window specifications back to brackets, with names as they can stand in SQL.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from windrow.algebra import operators as ops
@@ -71,13 +69,6 @@ class Names:
         alias, column = self.known[name]
         return f"{quoted(alias)}.{quoted(column)}" if self.qualified else quoted(column)
 
-    def with_aliases(self) -> Names:
-        return Names(self.known, qualified=True)
-
-    def inside(self, other: Names) -> Names:
-        """The names of a nested EXISTS: its own, and those around it."""
-        return Names(self.known | other.known, qualified=True)
-
 
 def columns_under(plan: Plan, alias: str) -> dict[str, tuple[str, str]]:
     """The columns of a plan that are called `alias.column`."""
@@ -87,48 +78,6 @@ def columns_under(plan: Plan, alias: str) -> dict[str, tuple[str, str]]:
 Outputs = tuple[tuple[str, Expression], ...]
 
 
-@dataclass
-class RowsShape:
-    """FROM and WHERE."""
-
-    sources: tuple[Plan, ...]
-    join: Expression = TRUE
-    tables: list[ops.TableJoin] = field(default_factory=list)
-    where: Expression = TRUE
-    exists: list[ops.Exists] = field(default_factory=list)
-
-
-@dataclass
-class SelectShape:
-    """A whole SELECT; `hidden` outputs are keys of ORDER BY only."""
-
-    rows: RowsShape
-    outputs: Outputs
-    hidden: Outputs = ()
-    aggregate: ops.Aggregate | None = None
-    having: Expression = TRUE
-    distinct: bool = False
-    limit: ops.Limit | None = None
-
-
-def select_shape(plan: Plan) -> SelectShape:
-    """The SELECT at the top of a plan."""
-    shown = _shown_of_hidden(plan)
-    if shown is not None:
-        assert isinstance(plan, ops.Project)
-        plan = plan.input
-    limit = plan if isinstance(plan, ops.Limit) else None
-    plan = limit.input if limit else plan
-    distinct = isinstance(plan, ops.Distinct)
-    plan = plan.input if isinstance(plan, ops.Distinct) else plan
-    outputs: Outputs = tuple((name, plan.schema.column(name)) for name in plan.schema.names)
-    if isinstance(plan, ops.Project) and renaming_alias(plan) is None:
-        outputs, plan = plan.outputs, plan.input
-    aggregate, having, plan = group_shape(plan)
-    count = len(shown) if shown is not None else len(outputs)
-    return SelectShape(rows_shape(plan), outputs[:count], outputs[count:], aggregate, having, distinct, limit)
-
-
 def group_shape(plan: Plan) -> tuple[ops.Aggregate | None, Expression, Plan]:
     """The γ, what HAVING asks of it, and the rows below."""
     if isinstance(plan, ops.Aggregate):
@@ -136,24 +85,6 @@ def group_shape(plan: Plan) -> tuple[ops.Aggregate | None, Expression, Plan]:
     if isinstance(plan, ops.Filter) and isinstance(plan.input, ops.Aggregate):
         return plan.input, plan.predicate, plan.input.input
     return None, TRUE, plan
-
-
-def rows_shape(plan: Plan) -> RowsShape:
-    """FROM and WHERE."""
-    exists: list[ops.Exists] = []
-    while isinstance(plan, ops.Exists):
-        exists.insert(0, plan)
-        plan = plan.left
-    where: Expression = TRUE
-    if isinstance(plan, ops.Filter):
-        where, plan = plan.predicate, plan.input
-    tables: list[ops.TableJoin] = []
-    while isinstance(plan, ops.TableJoin):
-        tables.insert(0, plan)
-        plan = plan.input
-    if isinstance(plan, ops.Join):
-        return RowsShape(plan.inputs, plan.predicate, tables, where, exists)
-    return RowsShape((plan,), TRUE, tables, where, exists)
 
 
 def renaming_alias(plan: Plan) -> str | None:
@@ -177,13 +108,6 @@ def _shown_of_hidden(plan: Plan) -> Outputs | None:
     return plan.outputs if same and below.names[: len(plan.outputs)] == plan.schema.names else None
 
 
-def window_text(window: Window, names: Callable[[str], str]) -> str:
-    """The bracket behind a stream or nested query."""
-    streams = window.streams
-    own = streams[0].wattr if streams else "at"
-    return bracket(window.spec, window.domain, own, names, quoted)
-
-
 @shape.roomy
 def print_query(emit: Emit) -> str:
     """The canonical SQL of a plan."""
@@ -192,18 +116,20 @@ def print_query(emit: Emit) -> str:
 
 def _streams(branches: Sequence[Emit]) -> str:
     """A query, or the union of several."""
-    first, *others = branches
-    if not others:
-        return _relation(first.input, first.word)
-    sides = [_first_side(first.input, first.word), *(_side(each.input, each.word) for each in others)]
-    return "\nUNION ALL\n".join(sides)
+    if len(branches) == 1:
+        return _relation(branches[0].input, branches[0].word)
+    return _union([(each.input, each.word) for each in branches])
+
+
+def _union(sides: Sequence[tuple[Plan, StreamWord]]) -> str:
+    first, *others = sides
+    return "\nUNION ALL\n".join([_first_side(*first), *(_side(*each) for each in others)])
 
 
 def _relation(plan: Plan, word: StreamWord) -> str:
     match plan:
         case ops.Union(inputs):
-            sides = [_first_side(inputs[0], word), *(_side(part, word) for part in inputs[1:])]
-            return "\nUNION ALL\n".join(sides)
+            return _union([(each, word) for each in inputs])
         case ops.Except(left, right):
             return f"{_first_side(left, word)}\nEXCEPT ALL\n{_side(right, word)}"
         case ops.Rank():
@@ -212,7 +138,7 @@ def _relation(plan: Plan, word: StreamWord) -> str:
             return _framed(plan)
         case ops.Unnest():
             return _unnested(plan)
-    return _Select(select_shape(plan), word).text()
+    return _Select(plan, word).text()
 
 
 def _numbered(plan: ops.Rank) -> str:
@@ -270,35 +196,47 @@ def _nested(text: str) -> str:
 class _Rows:
     """FROM and WHERE of one SELECT; `around` are the names of a query that an EXISTS stands in."""
 
-    def __init__(self, shape: RowsShape, around: Names | None) -> None:
-        self.shape = shape
+    def __init__(self, plan: Plan, around: Names | None) -> None:
         self.around = around
-        self.sources = [self._source(plan, number) for number, plan in enumerate(shape.sources, 1)]
+        self.exists: list[ops.Exists] = []
+        while isinstance(plan, ops.Exists):
+            self.exists.insert(0, plan)
+            plan = plan.left
+        self.where: Expression = TRUE
+        if isinstance(plan, ops.Filter):
+            self.where, plan = plan.predicate, plan.input
+        self.tables: list[ops.TableJoin] = []
+        while isinstance(plan, ops.TableJoin):
+            self.tables.insert(0, plan)
+            plan = plan.input
+        inputs, self.join = (plan.inputs, plan.predicate) if isinstance(plan, ops.Join) else ((plan,), TRUE)
+        self.sources = [self._source(each, number) for number, each in enumerate(inputs, 1)]
         known = {name: column for _, columns in self.sources for name, column in columns.items()}
-        for join in shape.tables:
+        for join in self.tables:
             known |= columns_under(join.table, join.table.alias)
-        several = len(shape.sources) + len(shape.tables) > 1
-        self.names = Names(known, qualified=several or bool(shape.exists) or around is not None)
-        self.reach = self.names.inside(around) if around else self.names
+        several = len(self.sources) + len(self.tables) > 1
+        self.names = Names(known, qualified=several or bool(self.exists) or around is not None)
+        #: of a nested EXISTS also the names around it
+        self.reach = Names(known | around.known, qualified=True) if around else self.names
 
     def text(self, foreign: Expression = TRUE) -> str:
         """The two clauses; `foreign` conditions read the query around."""
-        where = [self._sql(part) for part in (*conjuncts(self.shape.where), *conjuncts(foreign))]
-        where += [self._exists(test) for test in self.shape.exists]
+        where = [self._sql(part) for part in (*conjuncts(self.where), *conjuncts(foreign))]
+        where += [self._exists(test) for test in self.exists]
         return f"\nFROM {self._from()}" + (f"\nWHERE {' AND '.join(where)}" if where else "")
 
     def _from(self) -> str:
         """The sources, each condition of the join at the first one that has all it reads, but in order."""
         placed: list[list[Expression]] = [[] for _ in self.sources]
         place = 1
-        for part in conjuncts(self.shape.join):
+        for part in conjuncts(self.join):
             needed = [i for i, (_, columns) in enumerate(self.sources) if columns.keys() & part.columns]
             place = max([place, *needed])
             placed[place].append(part)
         text = self.sources[0][0]
         for (source, _), conditions in zip(self.sources[1:], placed[1:], strict=True):
             text += self._joined(source, conjunction(tuple(conditions)))
-        for join in self.shape.tables:
+        for join in self.tables:
             table = join.table
             source = _aliased(table.table.name, table.alias)
             text += self._joined(source, join.predicate, "LEFT " if join.outer else "")
@@ -318,7 +256,7 @@ class _Rows:
         if isinstance(test.right, ops.Union | ops.Except):
             return f"{word} {_nested(_relation(test.right, StreamWord.AUTO))}"
         aggregate, having, plan = group_shape(test.right)
-        rows = _Rows(rows_shape(plan), self.names)
+        rows = _Rows(plan, self.names)
         text = f"SELECT *{rows.text(test.predicate)}" if aggregate is None else f"SELECT 1{rows.text()}"
         text += _Groups(aggregate, rows.names).text(having) if aggregate else ""
         return f"{word} {_nested(text)}"
@@ -335,11 +273,16 @@ class _Rows:
         columns = {name: (alias, name) for name in plan.schema.names}
         return f"{_nested(_relation(plan, StreamWord.AUTO))} AS {alias}", columns
 
+    def _bracket(self, window: Window, columns: dict[str, tuple[str, str]]) -> str:
+        streams = window.streams
+        own = streams[0].wattr if streams else "at"
+        return bracket(window.spec, window.domain, own, Names(columns), quoted)
+
     def _windowed(self, window: Window) -> tuple[str, dict[str, tuple[str, str]]]:
         match window.input:
             case Scan(stream, alias):
                 columns = columns_under(window, alias)
-                return _aliased(stream.name, alias, window_text(window, Names(columns))), columns
+                return _aliased(stream.name, alias, self._bracket(window, columns)), columns
             case Subquery(_, alias) as only:
                 return self._windowed_query(window, [only], alias)
             case ops.Union(inputs):
@@ -357,7 +300,7 @@ class _Rows:
     ) -> tuple[str, dict[str, tuple[str, str]]]:
         columns = columns_under(window, alias)
         text = _nested(_streams([part.query for part in queries]))
-        return f"{text} {window_text(window, Names(columns))} AS {quoted(alias)}", columns
+        return f"{text} {self._bracket(window, columns)} AS {quoted(alias)}", columns
 
 
 class _Groups:
@@ -371,7 +314,12 @@ class _Groups:
 
     def sql(self, expression: Expression, names: Names | None = None) -> str:
         spelled = names or self.names
-        return to_sql(expression.rewrite(self._with_key), lambda name: self._spell(name, spelled))
+        keyed = expression.rewrite(
+            lambda node: self.keys.get(node.name, node) if isinstance(node, ColumnRef) else node
+        )
+        return to_sql(
+            keyed, lambda name: call_sql(self.calls[name], spelled) if name in self.calls else spelled(name)
+        )
 
     def text(self, having: Expression) -> str:
         keys = ", ".join(to_sql(key, self.names) for key in self.keys.values())
@@ -380,43 +328,49 @@ class _Groups:
         text = f"\nGROUP BY {keys}" if keys else ""
         return text + (f"\nHAVING {self.sql(having)}" if having != TRUE else "")
 
-    def _with_key(self, node: Expression) -> Expression:
-        return self.keys.get(node.name, node) if isinstance(node, ColumnRef) else node
-
-    def _spell(self, name: str, names: Names) -> str:
-        return call_sql(self.calls[name], names) if name in self.calls else names(name)
-
 
 class _Select:
-    """One SELECT."""
+    """One SELECT; of all outputs some may be keys of ORDER BY only."""
 
-    def __init__(self, shape: SelectShape, word: StreamWord) -> None:
-        self.shape = shape
+    def __init__(self, plan: Plan, word: StreamWord) -> None:
         self.word = word
-        self.rows = _Rows(shape.rows, None)
-        self.groups = _Groups(shape.aggregate, self.rows.names) if shape.aggregate else None
+        shown = _shown_of_hidden(plan)
+        if shown is not None:
+            (plan,) = plan.children
+        self.limit = plan if isinstance(plan, ops.Limit) else None
+        plan = self.limit.input if self.limit else plan
+        self.distinct = isinstance(plan, ops.Distinct)
+        plan = plan.input if isinstance(plan, ops.Distinct) else plan
+        outputs: Outputs = tuple((name, plan.schema.column(name)) for name in plan.schema.names)
+        if isinstance(plan, ops.Project) and renaming_alias(plan) is None:
+            outputs, plan = plan.outputs, plan.input
+        aggregate, self.having, plan = group_shape(plan)
+        self.all_outputs = dict(outputs)
+        self.outputs = outputs[: len(shown)] if shown is not None else outputs
+        self.rows = _Rows(plan, None)
+        self.groups = _Groups(aggregate, self.rows.names) if aggregate else None
 
     def text(self) -> str:
-        items = ", ".join(self._item(name, expression) for name, expression in self.shape.outputs)
-        items = f"DISTINCT {items}" if self.shape.distinct else items
+        items = ", ".join(self._item(name, expression) for name, expression in self.outputs)
+        items = f"DISTINCT {items}" if self.distinct else items
         text = f"SELECT {self.word.value}({items})" if self.word.value else f"SELECT {items}"
         text += self.rows.text()
-        text += self.groups.text(self.shape.having) if self.groups else ""
+        text += self.groups.text(self.having) if self.groups else ""
         return text + self._limit()
 
     def _item(self, name: str, expression: Expression) -> str:
         text = self._sql(expression, self.rows.names)
         likely = text.endswith(quoted(name)) or text == name
         # A constant keeps its alias, by which ORDER BY can name it.
-        constant = isinstance(expression, Literal)
-        named = likely and not constant and _is_called(text, name)
-        return text if named else f"{text} AS {quoted(name)}"
+        if likely and not isinstance(expression, Literal) and _is_called(text, name):
+            return text
+        return f"{text} AS {quoted(name)}"
 
     def _sql(self, expression: Expression, names: Names) -> str:
         return self.groups.sql(expression, names) if self.groups else to_sql(expression, names)
 
     def _limit(self) -> str:
-        limit = self.shape.limit
+        limit = self.limit
         if limit is None:
             return ""
         everything = tuple((limit.schema.column(name), False) for name in limit.schema.names)
@@ -425,13 +379,13 @@ class _Select:
         return f"{order}\nLIMIT {limit.count}"
 
     def _key(self, key: Expression, descending: bool) -> str:
-        outputs = dict(self.shape.outputs + self.shape.hidden)
+        outputs = self.all_outputs
         meant = key.rewrite(lambda node: outputs[node.name] if isinstance(node, ColumnRef) else node)
         # A number would be a position; an output that is one always has an alias.
         if isinstance(meant, Literal) and isinstance(key, ColumnRef):
             text = quoted(key.name)
         else:
-            text = self._sql(meant, self.rows.names.with_aliases())
+            text = self._sql(meant, Names(self.rows.names.known, qualified=True))
         return f"{text} DESC" if descending else text
 
 

@@ -79,7 +79,10 @@ class Groups(ExpressionBinder):
         if select.having is None:
             return None
         self.clause = "HAVING"
-        return self.condition(self.outputs.without_aliases(select.having, columns_win=self.scope))
+        overs, self.overs = self.overs, None
+        having = self.condition(self.outputs.without_aliases(select.having, columns_win=self.scope))
+        self.overs = overs
+        return having
 
     def plan(self, having: Expression | None) -> Plan:
         """The γ with all that was asked of it, and HAVING above."""

@@ -7,7 +7,7 @@ the same, except that names must be grouped and aggregates have a meaning.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from windrow.algebra import aggregates
 from windrow.algebra.aggregates import user
@@ -89,22 +89,21 @@ class ExpressionBinder:
             return self.window_bound(node)
         found = self.scope.resolve(node)
         if found.reads_window_bounds and self.clause in _ABOUT_ROWS:
-            refuse(
-                node,
-                f"`{node.parts[-1]}` is about the answer, not about a row of {self.clause}",
-                "window-bounds",
-                "it can stand in the select list, WHERE, HAVING and GROUP BY",
-            )
+            self._refuse_bound(node)
         return found
 
     def window_bound(self, node: syntax.Name) -> Expression:
-        which = node.parts[0].lower()
         if self.bound is None:
-            message = f"`{which}` is about the answer, not about a row of {self.clause}"
-            refuse(
-                node, message, "window-bounds", "it can stand in the select list, WHERE, HAVING and GROUP BY"
-            )
-        return self.bound(which)
+            self._refuse_bound(node)
+        return self.bound(node.parts[0].lower())
+
+    def _refuse_bound(self, node: syntax.Name) -> NoReturn:
+        refuse(
+            node,
+            f"`{node.parts[-1]}` is about the answer, not about a row of {self.clause}",
+            "window-bounds",
+            "it can stand in the select list, WHERE, HAVING and GROUP BY",
+        )
 
     def aggregate(self, node: syntax.Apply) -> Expression:
         """Refused: there are only rows here."""
@@ -188,142 +187,98 @@ def _check_known(node: syntax.Apply) -> None:
     except QueryError as error:
         functions = [name for each in catalogue() for name in (each.name, *each.aliases)]
         known = [*functions, *map(str.lower, aggregates.names()), *user.names()]
-        close = _elsewhere(node) or nearest(node.function, known, cutoff=_ALIKE)
-        close = close or one_letter_off(node.function, known) or _NO_SUCH
-        refuse(node, error.message, error.code, close)
+        written = [*(arg.span.quoted for arg in node.args), "…", "…", "…"]
+        form = _ELSEWHERE.get(node.function.lower())
+        meant = f"write {form.format(*written)}" if form else nearest(node.function, known, cutoff=_ALIKE)
+        meant = meant or one_letter_off(node.function, known) or "docs/language.md lists the functions"
+        refuse(node, error.message, error.code, meant)
 
 
 #: functions of other systems, and what to write, with the arguments in their places
-_CLOCK = "arrival_ts, which is when a row was stored"
-_UNNESTED = "UNNEST({0}) AS t(x) in FROM, and what you want of x"
-_BUCKET = (
-    "FROM TUMBLE(TABLE s, DESCRIPTOR({1}), {0}) GROUP BY window_start, window_end;"
-    " of one row date_trunc('HOUR', {1})"
-)
-_NUMBERED = "{name}() OVER (PARTITION BY k ORDER BY x)"
 _ELSEWHERE = {
-    "row": "named_struct('a', {0})",
-    "map": "from_json('{{\"a\": 1}}', 'MAP<STRING, INT>')",
-    **dict.fromkeys(
-        (
-            "json_value",
-            "json_query",
-            "json_extract",
-            "json_extract_scalar",
-            "extractjsonfield",
-            "jsonb_extract_path_text",
+    name: form
+    for names, form in {
+        "row": "named_struct('a', {0})",
+        "map": "from_json('{{\"a\": 1}}', 'MAP<STRING, INT>')",
+        "json_value json_query json_extract json_extract_scalar extractjsonfield jsonb_extract_path_text": (
+            "get_json_object({0}, {1})"
         ),
-        "get_json_object({0}, {1})",
-    ),
-    "json_exists": "get_json_object({0}, {1}) IS NOT NULL",
-    "json_tuple": "get_json_object({0}, '$.a') for each of them",
-    **dict.fromkeys(("json_object", "jsonb_build_object"), "to_json(named_struct({0}, {1}))"),
-    **dict.fromkeys(("json_string", "to_json_string", "to_jsonb", "row_to_json"), "to_json({0})"),
-    **dict.fromkeys(
-        ("jsonb_array_elements", "json_array_elements"),
-        "UNNEST(from_json({0}, 'ARRAY<STRING>')) AS t(x) in FROM",
-    ),
-    **dict.fromkeys(("proctime", "getdate", "sysdate", "rowtime", "clock_timestamp"), _CLOCK),
-    "current_watermark": "window_end, or read `at`: every answer carries the instant it is about",
-    "to_timestamp_ltz": "timestamp_millis({0})",
-    **dict.fromkeys(("timestamp_trunc", "datetime_trunc"), "date_trunc('{1}', {0})"),
-    **dict.fromkeys(("parse_timestamp", "stringtotimestamp"), "to_timestamp({0}, {1})"),
-    **dict.fromkeys(("parse_date", "stringtodate"), "to_date({0}, {1})"),
-    "strptime": "to_timestamp({0}, 'yyyy-MM-dd HH:mm:ss')",
-    **dict.fromkeys(
-        ("timestamptostring", "format_timestamp", "format_date", "datetostring"), "date_format({0}, {1})"
-    ),
-    **dict.fromkeys(("to_char", "strftime"), "date_format({0}, 'yyyy-MM-dd HH:mm')"),
-    "monthname": "date_format({0}, 'MMMM')",
-    "dayname": "date_format({0}, 'EEEE')",
-    "convert_tz": "from_utc_timestamp(to_utc_timestamp({0}, {1}), {2})",
-    "convert_timezone": "from_utc_timestamp(to_utc_timestamp({2}, {0}), {1})",
-    "week": "weekofyear({0})",
-    "epoch": "unix_seconds({0})",
-    "epoch_ms": "unix_millis({0})",
-    "epoch_us": "unix_micros({0})",
-    "age": "{0} - {1}",
-    **dict.fromkeys(("date_bin", "time_bucket"), _BUCKET),
-    "percentile_cont": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
-    **dict.fromkeys(("quantile_cont", "quantile_disc"), "QUANTILE({0}, {1})"),
-    "grouping": "GROUP BY ROLLUP (…), GROUPING SETS or CUBE, of which GROUPING tells the sets apart",
-    **dict.fromkeys(("list", "collect", "json_agg", "jsonb_agg", "json_arrayagg"), "ARRAY_AGG({0})"),
-    "count_distinct": "COUNT(DISTINCT {0})",
-    **dict.fromkeys(("topk", "topkdistinct"), "TOP_K({0}, {1})"),
-    "correlation": "CORR({0}, {1})",
-    "stddev_sample": "STDDEV_SAMP({0})",
-    "regr_r2": "power(CORR({0}, {1}), 2)",
-    "regr_count": "COUNT(*) FILTER (WHERE {0} IS NOT NULL AND {1} IS NOT NULL)",
-    "product": "exp(SUM(ln({0})))",
-    **{word: _NUMBERED.replace("{name}", word.upper()) for word in ("row_number", "rank", "dense_rank")},
-    "lag": "LAG({0}) OVER (PARTITION BY k ORDER BY ts)",
-    "struct_pack": "named_struct('a', {0})",
-    **dict.fromkeys(
-        ("string_split", "str_split", "string_to_array", "regexp_split_to_array"), "split({0}, {1})"
-    ),
-    "array_to_string": "array_join({0}, {1})",
-    "array_length": "size({0})",
-    "list_contains": "array_contains({0}, {1})",
-    **dict.fromkeys(
-        (
-            *(
-                "filter",
-                "transform",
-                "reduce",
-                "aggregate",
-                "exists",
-                "forall",
-                "list_filter",
-                "list_transform",
-            ),
-            *(
-                "array_max",
-                "array_min",
-                "array_distinct",
-                "array_sort",
-                "list_sum",
-                "list_avg",
-                "list_distinct",
-            ),
-            *("flatten", "array_remove", "array_position", "array_union", "array_except", "array_intersect"),
+        "json_exists": "get_json_object({0}, {1}) IS NOT NULL",
+        "json_tuple": "get_json_object({0}, '$.a') for each of them",
+        "json_object jsonb_build_object": "to_json(named_struct({0}, {1}))",
+        "json_string to_json_string to_jsonb row_to_json": "to_json({0})",
+        "jsonb_array_elements json_array_elements": "UNNEST(from_json({0}, 'ARRAY<STRING>')) AS t(x) in FROM",
+        "proctime getdate sysdate rowtime clock_timestamp": "arrival_ts, which is when a row was stored",
+        "current_watermark": "window_end, or read `at`: every answer carries the instant it is about",
+        "to_timestamp_ltz": "timestamp_millis({0})",
+        "timestamp_trunc datetime_trunc": "date_trunc('{1}', {0})",
+        "parse_timestamp stringtotimestamp": "to_timestamp({0}, {1})",
+        "parse_date stringtodate": "to_date({0}, {1})",
+        "strptime": "to_timestamp({0}, 'yyyy-MM-dd HH:mm:ss')",
+        "timestamptostring format_timestamp format_date datetostring": "date_format({0}, {1})",
+        "to_char strftime": "date_format({0}, 'yyyy-MM-dd HH:mm')",
+        "monthname": "date_format({0}, 'MMMM')",
+        "dayname": "date_format({0}, 'EEEE')",
+        "convert_tz": "from_utc_timestamp(to_utc_timestamp({0}, {1}), {2})",
+        "convert_timezone": "from_utc_timestamp(to_utc_timestamp({2}, {0}), {1})",
+        "week": "weekofyear({0})",
+        "epoch": "unix_seconds({0})",
+        "epoch_ms": "unix_millis({0})",
+        "epoch_us": "unix_micros({0})",
+        "age": "{0} - {1}",
+        "date_bin time_bucket": (
+            "FROM TUMBLE(TABLE s, DESCRIPTOR({1}), {0}) GROUP BY window_start, window_end;"
+            " of one row date_trunc('HOUR', {1})"
         ),
-        _UNNESTED,
-    ),
-    **dict.fromkeys(("posexplode", "posexplode_outer"), "UNNEST({0}) WITH ORDINALITY AS t(x, n) in FROM"),
-    **dict.fromkeys(("inline", "inline_outer"), "UNNEST({0}) AS t(a, b) in FROM"),
-    **dict.fromkeys(("generate_series", "range", "sequence", "stack"), "a TABLE of these rows, and join it"),
-    "decode": "CASE WHEN {0} = {1} THEN {2} END",
-    "convert": "CAST({1} AS {0})",
-    **dict.fromkeys(("safe_cast", "to_number"), "TRY_CAST({0} AS DOUBLE)"),
-    "strpos": "instr({0}, {1})",
-    **dict.fromkeys(("starts_with", "prefix"), "startswith({0}, {1})"),
-    "suffix": "endswith({0}, {1})",
-    **dict.fromkeys(("regexp_match", "regexp_matches", "regexp_full_match"), "{0} RLIKE {1}"),
-    "regexp_substr": "regexp_extract({0}, {1}, 0)",
-    **dict.fromkeys(("format", "printf", "format_string"), "concat({1}, …)"),
-    **{f"sha{bits}": f"sha2({{0}}, {bits})" for bits in (224, 256, 384, 512)},
-    **dict.fromkeys(("hash", "xxhash64"), "crc32(string({0}))"),
-    **{
-        f"{window}_{bound}": f"GROUP BY {window.upper()}({{0}}, {{1}}{more}), of which this is a bound"
-        for window, more in (("tumble", ""), ("hop", ", {2}"), ("session", ""))
-        for bound in ("start", "end", "rowtime")
-    },
-    **dict.fromkeys(
-        ("tumble_proctime", "hop_proctime", "session_proctime"), "the time of the rows: window_end"
-    ),
+        "percentile_cont": "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
+        "quantile_cont quantile_disc": "QUANTILE({0}, {1})",
+        "grouping": "GROUP BY ROLLUP (…), GROUPING SETS or CUBE, of which GROUPING tells the sets apart",
+        "list collect json_agg jsonb_agg json_arrayagg": "ARRAY_AGG({0})",
+        "count_distinct": "COUNT(DISTINCT {0})",
+        "topk topkdistinct": "TOP_K({0}, {1})",
+        "correlation": "CORR({0}, {1})",
+        "stddev_sample": "STDDEV_SAMP({0})",
+        "regr_r2": "power(CORR({0}, {1}), 2)",
+        "regr_count": "COUNT(*) FILTER (WHERE {0} IS NOT NULL AND {1} IS NOT NULL)",
+        "product": "exp(SUM(ln({0})))",
+        "row_number": "ROW_NUMBER() OVER (PARTITION BY k ORDER BY x)",
+        "rank": "RANK() OVER (PARTITION BY k ORDER BY x)",
+        "dense_rank": "DENSE_RANK() OVER (PARTITION BY k ORDER BY x)",
+        "lag": "LAG({0}) OVER (PARTITION BY k ORDER BY ts)",
+        "struct_pack": "named_struct('a', {0})",
+        "string_split str_split string_to_array regexp_split_to_array": "split({0}, {1})",
+        "array_to_string": "array_join({0}, {1})",
+        "array_length": "size({0})",
+        "list_contains": "array_contains({0}, {1})",
+        "filter transform reduce aggregate exists forall list_filter list_transform array_max array_min"
+        " array_distinct array_sort list_sum list_avg list_distinct flatten array_remove array_position"
+        " array_union array_except array_intersect": "UNNEST({0}) AS t(x) in FROM, and what you want of x",
+        "posexplode posexplode_outer": "UNNEST({0}) WITH ORDINALITY AS t(x, n) in FROM",
+        "inline inline_outer": "UNNEST({0}) AS t(a, b) in FROM",
+        "generate_series range sequence stack": "a TABLE of these rows, and join it",
+        "decode": "CASE WHEN {0} = {1} THEN {2} END",
+        "convert": "CAST({1} AS {0})",
+        "safe_cast to_number": "TRY_CAST({0} AS DOUBLE)",
+        "strpos": "instr({0}, {1})",
+        "starts_with prefix": "startswith({0}, {1})",
+        "suffix": "endswith({0}, {1})",
+        "regexp_match regexp_matches regexp_full_match": "{0} RLIKE {1}",
+        "regexp_substr": "regexp_extract({0}, {1}, 0)",
+        "format printf format_string": "concat({1}, …)",
+        "sha224": "sha2({0}, 224)",
+        "sha256": "sha2({0}, 256)",
+        "sha384": "sha2({0}, 384)",
+        "sha512": "sha2({0}, 512)",
+        "hash xxhash64": "crc32(string({0}))",
+        "tumble_start tumble_end tumble_rowtime": "GROUP BY TUMBLE({0}, {1}), of which this is a bound",
+        "hop_start hop_end hop_rowtime": "GROUP BY HOP({0}, {1}, {2}), of which this is a bound",
+        "session_start session_end session_rowtime": "GROUP BY SESSION({0}, {1}), of which this is a bound",
+        "tumble_proctime hop_proctime session_proctime": "the time of the rows: window_end",
+    }.items()
+    for name in names.split()
 }
 #: a name that is less alike than this is no misspelling: a hint that leads astray is worse than none
 _ALIKE = 0.75
-_NO_SUCH = "docs/language.md lists the functions"
-
-
-def _elsewhere(node: syntax.Apply) -> str | None:
-    """What a function of another system is here, with the user's own arguments."""
-    form = _ELSEWHERE.get(node.function.lower())
-    if form is None:
-        return None
-    args = [arg.span.quoted for arg in node.args]
-    return f"write {form.format(*args, *('…' for _ in range(3)))}"
 
 
 def is_bound(node: syntax.Node) -> bool:

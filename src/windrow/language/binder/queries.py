@@ -47,12 +47,9 @@ from windrow.language.tokens import at, refuse
 #             Aggregate    GROUP BY, or aggregates without it
 #               …          FROM … WHERE (`from_where`)
 #
-# Any of them but the projection may be missing.
-#
-# ORDER BY … LIMIT: the first rows of each answer.
-#
-# It has a meaning where whole answers are given, under RSTREAM, said or implied by a SLIDE. A key that is
-# not an output is carried along under a hidden name and dropped above the limit.
+# Any of them but the projection may be missing. ORDER BY … LIMIT has a meaning where whole answers are given,
+# under RSTREAM, said or implied by a SLIDE. A key that is not an output is carried along under a hidden name
+# and dropped above the limit.
 
 
 #: what hidden outputs are called, before their number
@@ -65,11 +62,12 @@ Keys = tuple[tuple["Expression", bool], ...]
 def bind_order(select: syntax.Select, outputs: SelectList, values: expressions.ExpressionBinder) -> Keys:
     """The written keys, over the same rows as the select list; descending or not."""
     if select.order_by and select.limit is None:
+        keys = (key.span.quoted + (" DESC" if descending else "") for key, descending in select.order_by)
         refuse(
             select.order_by[0][0],
             "ORDER BY without LIMIT changes nothing: delivered rows are always in order of (at, op, row)",
             "order-without-limit",
-            f"write ORDER BY {_ordered(select)} LIMIT 10 for the first rows of each answer, or leave it out",
+            f"write ORDER BY {', '.join(keys)} LIMIT 10 for the first rows of each answer, or leave it out",
         )
     values.clause = "ORDER BY"
     return tuple((values.bind(outputs.dereferenced(key)), descending) for key, descending in select.order_by)
@@ -88,8 +86,11 @@ def limited(limit: syntax.Node, plan: Plan, shown: Outputs, extra: Outputs, keys
     order: Keys = tuple((ColumnRef(names[key], key.type), descending) for key, descending in keys)
     if not order:
         order = tuple((plan.schema.column(name), False) for name in plan.schema.names)
+    count = constants.whole_number(limit)
+    if count is None:
+        refuse(limit, "LIMIT takes a whole number", "bad-limit", "for example LIMIT 10")
     with at(limit):
-        top = Limit(plan, order, _count(limit))
+        top = Limit(plan, order, count)
     return Project(top, tuple((name, top.schema.column(name)) for name, _ in shown)) if extra else top
 
 
@@ -98,34 +99,18 @@ def whole_answers(select: syntax.Select, plan: Plan, around: StreamWord) -> None
     word = around if select.word is StreamWord.AUTO else select.word
     with at(select):
         meaning = Emit(plan, word).meaning
-    if meaning is not StreamWord.RSTREAM:
-        refuse(
-            select.limit or select,
-            "LIMIT picks the first rows of a whole answer, but this query gives changes of its answer",
-            "limit-of-changes",
-            _for_whole_answers(select),
-        )
-
-
-def _ordered(select: syntax.Select) -> str:
-    """The keys of ORDER BY as they are written."""
-    return ", ".join(key.span.quoted + (" DESC" if descending else "") for key, descending in select.order_by)
-
-
-def _for_whole_answers(select: syntax.Select) -> str:
-    """The word, and a SLIDE, that make answers whole, with the select list and a window of the query."""
+    if meaning is StreamWord.RSTREAM:
+        return
     items = syntax.hull(item.span for item in select.items).quoted
     distinct = "DISTINCT " if select.distinct else ""
     window = next(filter(None, map(ways_out.slid, select.sources)), None)
     more = f", or give the windows a SLIDE, as in FROM {window}" if window else ""
-    return f"write SELECT RSTREAM({distinct}{items}){more}"
-
-
-def _count(node: syntax.Node) -> int:
-    count = constants.whole_number(node)
-    if count is None:
-        refuse(node, "LIMIT takes a whole number", "bad-limit", "for example LIMIT 10")
-    return count
+    refuse(
+        select.limit or select,
+        "LIMIT picks the first rows of a whole answer, but this query gives changes of its answer",
+        "limit-of-changes",
+        f"write SELECT RSTREAM({distinct}{items}){more}",
+    )
 
 
 def bind_select(select: syntax.Select, context: Context) -> Relation:
@@ -133,8 +118,7 @@ def bind_select(select: syntax.Select, context: Context) -> Relation:
     context = context.under(select.word)
     rows = from_where.bind_rows(select, context)
     outputs = expand(select.items, rows.scope)
-    bind = _about_groups if is_grouped(select) else _about_rows
-    plan, named, keys = bind(select, rows, outputs)
+    plan, named, keys = _selected(select, rows, outputs)
     extra = hidden(named, keys)
     if extra and select.distinct:
         refuse(
@@ -152,31 +136,20 @@ def bind_select(select: syntax.Select, context: Context) -> Relation:
     return Relation(plan, select.word)
 
 
-def _about_rows(
+def _selected(
     select: syntax.Select, rows: from_where.BoundRows, outputs: SelectList
 ) -> tuple[Plan, Outputs, Keys]:
-    values = expressions.ExpressionBinder(rows.scope, "the select list", bounds_over(rows.plan))
-    values.overs = overs = Overs(rows.plan, rows.scope)
-    named = _outputs(outputs, values)
+    """What is below the projection, its outputs, and the keys of ORDER BY: about rows, or about groups."""
+    groups = Groups(select, rows.plan, rows.scope, outputs) if is_grouped(select) else None
+    values = groups or expressions.ExpressionBinder(rows.scope, "the select list", bounds_over(rows.plan))
+    values.overs = overs = Overs(None if groups else rows.plan, rows.scope)
+    bound = [values.bind(item.node) for item in outputs.items]
+    named = tuple(zip(outputs.names, bound, strict=True))
     qualify = _qualify(select, outputs, values)
+    having = groups.having(select) if groups else None
     keys = bind_order(select, outputs, values)
     with at(select):
-        return _numbered(select, rows.plan, overs, qualify), named, keys
-
-
-def _about_groups(
-    select: syntax.Select, rows: from_where.BoundRows, outputs: SelectList
-) -> tuple[Plan, Outputs, Keys]:
-    groups = Groups(select, rows.plan, rows.scope, outputs)
-    groups.overs = overs = Overs(None, rows.scope)
-    named = _outputs(outputs, groups)
-    qualify = _qualify(select, outputs, groups)
-    groups.overs = None
-    having = groups.having(select)
-    groups.overs = overs
-    keys = bind_order(select, outputs, groups)
-    with at(select):
-        return _numbered(select, groups.plan(having), overs, qualify), named, keys
+        return _numbered(select, groups.plan(having) if groups else rows.plan, overs, qualify), named, keys
 
 
 def _qualify(
@@ -216,11 +189,6 @@ def _numbered(select: syntax.Select, plan: Plan, overs: Overs, qualify: Expressi
     return Filter(plan, qualify) if qualify is not None else plan
 
 
-def _outputs(outputs: SelectList, values: expressions.ExpressionBinder) -> Outputs:
-    bound = [values.bind(item.node) for item in outputs.items]
-    return tuple(zip(outputs.names, bound, strict=True))
-
-
 # ------------------------------------------------------------ queries
 
 
@@ -239,18 +207,14 @@ def bind_wstream(select: syntax.Select, found: list[syntax.WStream], context: Co
     wstream = found[0]
     _refuse_what_has_no_place(select, found)
     inner = replace(select, items=wstream.items, word=StreamWord.AUTO)
-    output = window(_output_stream(inner, context), wstream.window, Scope(()))
-    scope = Scope(entries_of(output, ALIAS, ALIAS))
-    plan = _selected(select, output, scope)
-    return Relation(plan, select.word)
-
-
-def _output_stream(inner: syntax.Select, context: Context) -> Subquery:
     plan = bind_select(inner, replace(context, word=StreamWord.AUTO)).plan
     with at(inner):
-        if Emit(plan).reports_extents:
-            return Subquery(Emit(plan), ALIAS)
-        return Subquery(Emit(_internal(plan), StreamWord.ISTREAM), ALIAS)
+        extents = Emit(plan).reports_extents
+        stream = Emit(plan) if extents else Emit(_internal(plan), StreamWord.ISTREAM)
+        output_stream = Subquery(stream, ALIAS)
+    output = window(output_stream, wstream.window, Scope(()))
+    scope = Scope(entries_of(output, ALIAS, ALIAS))
+    return Relation(_about_stream(select, output, scope), select.word)
 
 
 def _internal(plan: Plan) -> Plan:
@@ -261,7 +225,7 @@ def _internal(plan: Plan) -> Plan:
     return plan.with_children(tuple(_internal(child) for child in plan.children))
 
 
-def _selected(select: syntax.Select, output: Plan, scope: Scope) -> Plan:
+def _about_stream(select: syntax.Select, output: Plan, scope: Scope) -> Plan:
     """The outer select list: all columns, or aggregates of the one there is."""
     if isinstance(select.items[0].expression, syntax.WStream):
         return Project(output, tuple((entry.name, entry.column) for entry in scope.entries))
@@ -312,16 +276,11 @@ def _refuse_bare(item: syntax.SelectItem, alone: bool) -> None:
             hint = "put the alias into its parentheses"
             refuse(item, f"WSTREAM is a stream, not a column that `{item.alias}` could name", "wstream", hint)
         return
-    bare = next(
-        (node for node in _outside_aggregates(item.expression) if isinstance(node, syntax.WStream)), None
-    )
-    if bare is not None:
-        refuse(
-            bare,
-            "WSTREAM is the whole select list, or inside an aggregate",
-            "wstream",
-            "put the other items into its parentheses, or into a query around it",
-        )
+    for node in _outside_aggregates(item.expression):
+        if isinstance(node, syntax.WStream):
+            message = "WSTREAM is the whole select list, or inside an aggregate"
+            hint = "put the other items into its parentheses, or into a query around it"
+            refuse(node, message, "wstream", hint)
 
 
 def _outside_aggregates(node: syntax.Node) -> Iterator[syntax.Node]:
@@ -385,7 +344,7 @@ def _name(operation: syntax.SetOperation) -> str:
 def _combined(operation: syntax.SetOperation, plans: list[Plan]) -> Plan:
     match operation.kind, operation.distinct:
         case "UNION", True:
-            return Distinct(_selected_as_set(renamed(Union(tuple(plans)), NESTED)))
+            return Distinct(_own_names(renamed(Union(tuple(plans)), NESTED)))
         case "EXCEPT", False:
             return Except(*plans)
         case "EXCEPT", True:
@@ -400,10 +359,10 @@ def _distinct(plan: Plan) -> Plan:
     return plan if isinstance(plan, Distinct) else Distinct(plan)
 
 
-def _selected_as_set(nested: Project) -> Project:
+def _own_names(nested: Plan) -> Project:
     """The columns of a nested query under their own names again."""
-    names = [name.split(".", 1)[1] for name in nested.schema.names]
-    return Project(nested, tuple(zip(names, map(nested.schema.column, nested.schema.names), strict=True)))
+    schema = nested.schema
+    return Project(nested, tuple((name.split(".", 1)[1], schema.column(name)) for name in schema.names))
 
 
 def _intersected(left: Plan, right: Plan) -> Plan:
@@ -415,12 +374,7 @@ def _intersected(left: Plan, right: Plan) -> Plan:
     twos = map(other.schema.column, other.schema.names)
     pairs = zip(ones, twos, strict=True)
     same = tuple(part for one, two in pairs for part in equal_or_null(one, two))
-    return _selected_left(Exists(kept, other, conjunction(same)))
-
-
-def _selected_left(match: Exists) -> Project:
-    names = match.schema.names
-    return Project(match, tuple((name.split(".", 1)[1], match.schema.column(name)) for name in names))
+    return _own_names(Exists(kept, other, conjunction(same)))
 
 
 def _union_parts(query: syntax.QueryExpression) -> list[syntax.QueryExpression]:
@@ -436,48 +390,37 @@ def _aligned(kind: str, written: list[syntax.QueryExpression], plans: list[Plan]
         if len(plan.schema) != len(targets):
             message = f"{kind} of {len(targets)} columns above and {len(plan.schema)} columns here"
             refuse(query, message, "set-columns", "select the same number of columns on all sides")
-        types = enumerate(zip(targets, plan.schema.types, strict=True), start=1)
-        targets = [_meeting(query, f"column {n} of {kind}", left, right) for n, (left, right) in types]
+        for place, (left, right) in enumerate(zip(targets, plan.schema.types, strict=True)):
+            found = types.common_type(left, right)
+            if found is None:
+                message = f"column {place + 1} of {kind} is {left} above and {right} here"
+                refuse(query, message, "set-types", "CAST one of them")
+            targets[place] = found
     return [_as_types(plan, targets) for plan in plans]
-
-
-def _meeting(
-    query: syntax.QueryExpression, what: str, left: types.DataType, right: types.DataType
-) -> types.DataType:
-    found = types.common_type(left, right)
-    if found is None:
-        refuse(query, f"{what} is {left} above and {right} here", "set-types", "CAST one of them")
-    return found
 
 
 def _as_types(plan: Plan, targets: list[types.DataType]) -> Plan:
     if list(plan.schema.types) == targets:
         return plan
-    if isinstance(plan, Project) and not isinstance(plan.input, Limit):
-        return Project(plan.input, _cast_all(plan.outputs, targets))
-    # Above DISTINCT or LIMIT: as if it were nested in a SELECT that casts.
-    nested = renamed(plan, NESTED)
-    outputs = [(name, nested.schema.column(f"{NESTED}.{name}")) for name in plan.schema.names]
-    return Project(nested, _cast_all(outputs, targets))
+    below, outputs = _taken_apart(plan)
+    pairs = zip(outputs, targets, strict=True)
+    return Project(below, tuple((name, cast(value, kind)) for (name, value), kind in pairs))
 
 
 def _named(plan: Plan, names: Sequence[str]) -> Plan:
     """A side whose columns are called as those of the first."""
     if tuple(plan.schema.names) == tuple(names):
         return plan
-    outputs: Sequence[tuple[str, Expression]]
-    if isinstance(plan, Project) and not isinstance(plan.input, Limit):
-        below, outputs = plan.input, plan.outputs
-    else:
-        below = renamed(plan, NESTED)
-        outputs = [(name, below.schema.column(f"{NESTED}.{name}")) for name in plan.schema.names]
+    below, outputs = _taken_apart(plan)
     return Project(below, tuple((name, value) for name, (_, value) in zip(names, outputs, strict=True)))
 
 
-def _cast_all(
-    outputs: Sequence[tuple[str, Expression]], targets: list[types.DataType]
-) -> tuple[tuple[str, Expression], ...]:
-    return tuple((name, cast(value, kind)) for (name, value), kind in zip(outputs, targets, strict=True))
+def _taken_apart(plan: Plan) -> tuple[Plan, Outputs]:
+    """What is below a projection, and its outputs; above DISTINCT or LIMIT, as if that were nested."""
+    if isinstance(plan, Project) and not isinstance(plan.input, Limit):
+        return plan.input, plan.outputs
+    nested = renamed(plan, NESTED)
+    return nested, tuple((name, nested.schema.column(f"{NESTED}.{name}")) for name in plan.schema.names)
 
 
 def bind_query(query: syntax.QueryExpression, catalog: Catalog) -> Emit:
@@ -490,37 +433,29 @@ def bind_query(query: syntax.QueryExpression, catalog: Catalog) -> Emit:
     return stream
 
 
-def _slid_in(query: syntax.Select | syntax.SetOperation) -> str:
-    sources = query.sources if isinstance(query, syntax.Select) else ()
-    return next(filter(None, map(ways_out.slid, sources)), "s [RANGE 1 MINUTE SLIDE 1 MINUTE]")
-
-
-def _unslid_in(query: syntax.Select | syntax.SetOperation) -> str:
-    sources = query.sources if isinstance(query, syntax.Select) else ()
-    found = next((s for s in sources if s.name and s.window and s.window.clause.kind == "RANGE"), None)
-    size = found.window.clause.range if found is not None and found.window is not None else None
-    return f", as in FROM {found.name} [RANGE {size}]" if found is not None and size is not None else ""
-
-
 def _check_emitted(
     query: syntax.Select | syntax.SetOperation, written: syntax.EmitClause, stream: Emit
 ) -> None:
     """What a query gives is decided by its windows; what EMIT says has to be that."""
     whole = stream.meaning is StreamWord.RSTREAM
+    sources = query.sources if isinstance(query, syntax.Select) else ()
     if written.final and not whole:
+        slid = next(filter(None, map(ways_out.slid, sources)), "s [RANGE 1 MINUTE SLIDE 1 MINUTE]")
         refuse(
             written,
             "this query gives changes as they come: no window of it is told when it is over",
             "emit",
-            f"leave EMIT out, or give the windows a SLIDE, as in FROM {_slid_in(query)}",
+            f"leave EMIT out, or give the windows a SLIDE, as in FROM {slid}",
         )
     if not written.final and whole:
+        ranges = ((s.name, s.window.clause) for s in sources if s.name and s.window)
+        sizes = (f"{name} [RANGE {clause.range}]" for name, clause in ranges if clause.kind == "RANGE")
+        unslid = next((f", as in FROM {size}" for size in sizes), "")
         refuse(
             written,
             "each window is told once, when it is over, and not again with every row",
             "emit",
-            "leave EMIT CHANGES out, or write EMIT FINAL; a window without SLIDE gives changes"
-            + _unslid_in(query),
+            "leave EMIT CHANGES out, or write EMIT FINAL; a window without SLIDE gives changes" + unslid,
         )
 
 
