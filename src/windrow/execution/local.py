@@ -19,7 +19,7 @@ from windrow.execution.reports import DONE, Closed, Ingested, contents
 #: state and new panes of at most this many bytes, of at most so many queries, are moved on here
 SMALL_STATE, FEW_QUERIES = 8 << 20, 8
 #: so many queries that are answered together are as much work as one by itself
-TOGETHER = 8
+TOGETHER = 128
 #: so many values (rows by columns) of a batch are taken in here if Spark could aggregate them, and so many
 #: rows if it could not
 SMALL_NATIVE, SMALL_ROWS = 8_000_000, 50_000
