@@ -273,7 +273,7 @@ class QueryRecord:
                 **({"reached": list(self.reached)} if self.reached else {}),
                 "rows": self.rows,
                 "fresh": self.is_fresh,
-                "plan": self.plan.to_json(),
+                "plan": self.plan.json,
                 **({"carries_ends": True} if self.bundle.carries_ends else {}),
                 **({"shares": list(self.shares)} if self.shares else {}),
                 **({"seed": self.seed.to_json()} if self.seed is not None else {}),

@@ -12,7 +12,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 from zlib import compress, decompress
 
@@ -60,8 +60,9 @@ class RecordedPlan:
             text, identities(unit), plan.fired, plan.considered, plan.changed, plan.sharing, plan.drops
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """For the manifest."""
+    @cached_property
+    def json(self) -> Mapping[str, Any]:
+        """For the manifest. Each commit of a query has it."""
         return {
             "format": self.format,
             "text": _packed(self.text),
@@ -75,7 +76,7 @@ class RecordedPlan:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> RecordedPlan:
-        """What `to_json` wrote."""
+        """What `json` is."""
         return cls(
             _unpacked(stored["text"]),
             {place: (kind, digest) for place, (kind, digest) in stored["operators"].items()},

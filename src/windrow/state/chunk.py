@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -82,9 +82,8 @@ class Section:
         return cls(tuple(key), offset, checksum, Facts.from_json(facts))
 
 
-@dataclass(frozen=True)
-class TableSlice:
-    """Some rows of a pack that are a table of their own."""
+class TableSlice(NamedTuple):
+    """Some rows of a pack that are a table of their own. There may be thousands in a chunk."""
 
     key: Key
     #: the place of the pack among the sections
@@ -92,15 +91,11 @@ class TableSlice:
     first: int
     rows: int
 
-    def to_json(self) -> list[Any]:
-        """Plain JSON values."""
-        return [list(self.key), self.section, self.first, self.rows]
-
     @classmethod
     def from_json(cls, stored: list[Any]) -> TableSlice:
-        """What `to_json` wrote."""
-        key, *numbers = stored
-        return cls(tuple(key), *numbers)
+        """What was written as JSON."""
+        key, section, first, rows = stored
+        return cls(tuple(key), section, first, rows)
 
 
 class ChunkWriter:
@@ -160,7 +155,7 @@ class ChunkWriter:
     def finish(self) -> None:
         """Write the directory and the trailer."""
         listed: dict[str, Any] = {"sections": [s.to_json() for s in self._sections]}
-        listed |= {"slices": [s.to_json() for s in self._slices], "metadata": self._metadata}
+        listed |= {"slices": self._slices, "metadata": self._metadata}
         directory = json.dumps(listed, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
         length = self._end + len(directory) + TRAILER.size
         checksum = root_checksum(directory, self._end, length)
