@@ -38,7 +38,7 @@ from windrow.engine.adhoc.on_spark import OnSpark
 from windrow.engine.adhoc.select import Asked, Asker, Limits, SelectWatch
 from windrow.engine.declarations import checked, period, register
 from windrow.engine.explain import explain_plan
-from windrow.engine.loop import PASSING, Loop, StandingHere
+from windrow.engine.loop import PASSING, Loop, standing_here
 from windrow.engine.rescale import check_shards, rescale
 from windrow.engine.show import ArchiveView
 from windrow.engine.views import Named, Query, StreamView, TableView
@@ -476,12 +476,12 @@ class Windrow:
         """Stop a query or an archive that is registered, or one that only the state directory still knows."""
         if name in self._catalog.archives:
             self._catalog.drop("ARCHIVE", name)
-            self._engine.drop_archive(name)
+            self._engine.drop("ARCHIVE", name)
         elif name in self._engine.archives.undeclared:
-            self._engine.drop_archive(name)
+            self._engine.drop("ARCHIVE", name)
         elif name in self._catalog.queries:
             self._catalog.drop("QUERY", name)
-            self._engine.drop_query(name)
+            self._engine.drop("QUERY", name)
         elif name in self._engine.last.queries:
             self._engine.forget_query(name)
         else:
@@ -666,7 +666,7 @@ class Windrow:
         """
         self._begin(trigger, once=once, flush=flush, watch=watch)
         assert self._loop is not None
-        with StandingHere(self._loop.stop):
+        with standing_here(self._loop.stop):
             self._run_loop()
         self._raise_failure()
 
@@ -796,7 +796,8 @@ class Windrow:
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None
         if failure is not None:
-            self._engine.calm()  # what was tried again before is no failure of the next run
+            # what was tried again before is no failure of the next run
+            self._engine.tell("retried", "epoch", None)
             raise failure
         events, self._engine.events = self._engine.events, []
         if events:

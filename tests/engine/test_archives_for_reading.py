@@ -16,7 +16,7 @@ from tests.support.history import COLUMNS, OPTIONS, STREAM
 from tests.support.life import Life
 
 from windrow.algebra.operators import Filter
-from windrow.engine.adhoc.question import ArchivePath, archive_for, key_bounds, oldest_row, read_way
+from windrow.engine.adhoc.question import ArchivePath, archive_for, key_bounds, oldest_row
 from windrow.engine.engine import Arrival
 from windrow.language.compile import Catalog, compile_query, declare_stream
 
@@ -68,7 +68,7 @@ def test_what_an_archive_gives_is_the_window(
         rows = _accepted(batches)
         way = archive_for(archives, "s", spec, predicate, "x")
         if way is not None:
-            with read_way(archives, way) as reading:
+            with archives.reading(way.archive) as reading:
                 found = reading.find_between(way.bounds.low, way.bounds.high)
                 first, holds = oldest_row(spec, reading.now), CONDITIONS[condition]
                 assert first is not None
@@ -106,21 +106,6 @@ def test_the_one_that_reads_the_fewest_rows_is_taken(tmp_path: Path) -> None:
         assert wide is not None
         assert (wide.bounds.is_open, wide.rows) == (True, 20_000)
         assert archive_for(archives, "s", asked("RANGE 60000", "v = 7")[0]) is None
-
-
-def test_the_answer_of_a_query_is_read_from_its_archive(tmp_path: Path) -> None:
-    with Life(tmp_path) as w:
-        w.sql(
-            f"{STREAM}; CREATE QUERY q AS SELECT k, v FROM s [RANGE 20]; CREATE ARCHIVE a ON q KEY k KEEP 30"
-        )
-        w.sql("CREATE QUERY n AS SELECT k, COUNT(*) AS n FROM s [RANGE 5 SLIDE 5] GROUP BY k")
-        w.sql("CREATE ARCHIVE counts ON n KEY k KEEP 30; CREATE ARCHIVE short ON q KEY k KEEP 10")
-        assert archive_for(w.engine.archives, "q", None) is None
-        w.push((1, 5, 0), (2, 6, 14))
-        found = archive_for(w.engine.archives, "q", None)
-        assert found is not None
-        assert found.archive == "a"
-        assert archive_for(w.engine.archives, "n", None) is None
 
 
 @pytest.mark.parametrize("condition", ["v = 1 OR v = 2", "v + 1 = 2", "v <> 3", "k = 5"])

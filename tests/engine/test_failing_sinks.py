@@ -124,7 +124,7 @@ def test_what_a_failing_sink_did_not_get_is_delivered_after_a_restart(tmp_path: 
 def test_a_dropped_query_whose_sink_does_not_close_is_gone(tmp_path: Path) -> None:
     with begun(tmp_path / "state", Failing(OwnError(), after=0)) as w:
         w.push(*BATCHES[0])
-        w.engine.drop_query("failing0")
+        w.engine.drop("QUERY", "failing0")
         w.engine.commit()
         assert sorted(w.engine.queries) == ["first", "last"]
 

@@ -136,7 +136,12 @@ def test_an_epoch_that_fails_is_told_of_and_made_again(
         broken(w, step, WindrowError("a worker is gone", code="job-failed"), passage)
         told: list[Any] = []
         tell = w.engine.tell
-        w.engine.tell = lambda event: (told.append(event.kind), tell(event))
+
+        def noted(kind: str, name: str, error: WindrowError | None) -> None:
+            told.extend([kind] if error is not None else [])
+            tell(kind, name, error)
+
+        w.engine.tell = noted
         w.run(once=True, flush=True)
         assert w.rows("q") == as_rows(oracle(SUMS))
         assert told == ["retried"]

@@ -143,7 +143,7 @@ def test_queries_over_several_streams_are_refreshed_as_often_as_they_ask(tmp_pat
         assert {row: n for row, n in whole.items() if row[0] == at} == {
             row: n for row, n in told.items() if row[0] == at
         }
-    assert life.engine.timing(life.engine.queries["seldom"]).asked == every
+    assert life.engine.refreshes.timing(life.engine.queries["seldom"]).asked == every
 
 
 def told_by(life: Life) -> Counter[Any]:

@@ -151,10 +151,10 @@ def test_a_part_stays_as_long_as_anybody_has_it(tmp_path: Path) -> None:
         life.add(name, FOUR[name])
     life.take(*BATCHES[:2])
     (join,) = parts(life, "sums")
-    life.engine.drop_query("sums")
+    life.engine.drop("QUERY", "sums")
     life.take(*BATCHES[2:3])
     assert join in kept(life)
-    life.engine.drop_query("tops")
+    life.engine.drop("QUERY", "tops")
     life.add("alone", "SELECT a.k FROM a [RANGE 5]")
     life.take(*BATCHES[3:])
     life.take(("a", [(1, 1, 1, 30)]))
@@ -248,13 +248,13 @@ def test_what_is_in_common_is_told(tmp_path: Path) -> None:
         "tops": "⋈ with 2; states of ⋈ with 2 by SS3, CS4",
         "pairs": "rows with 3",
     }
-    sizes = observed(engine.store, engine.last, engine.queries["tops"])
+    sizes = observed(engine.store, engine.last, engine.queries["tops"], engine.common)
     assert any(line.startswith("window: 3 rows") for line in sizes), sizes
-    engine.drop_query("many")
-    engine.drop_query("tops")
+    engine.drop("QUERY", "many")
+    engine.drop("QUERY", "tops")
     engine.note_sharing()
     assert engine.queries["sums"].physical.sharing.brief == "rows with 1"
-    engine.drop_query("pairs")
+    engine.drop("QUERY", "pairs")
     engine.note_sharing()
     assert engine.queries["sums"].physical.sharing.brief is None
 

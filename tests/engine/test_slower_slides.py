@@ -183,7 +183,7 @@ def test_the_slow_goes_on_when_the_fast_is_gone(tmp_path: Path, text: str, seen:
     life = world.open()
     life.take(*BATCHES[:seen])
     assert followers(life) == {"slow"}
-    life.engine.drop_query("fast")
+    life.engine.drop("QUERY", "fast")
     life.engine.commit()
     world.listen(life)
     life.vanish()

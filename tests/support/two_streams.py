@@ -135,7 +135,7 @@ def assert_each_by_itself(
         if place == 0:
             begun(life)
         if place == len(batches) // 2 and gone is not None:
-            life.engine.drop_query(gone)
+            life.engine.drop("QUERY", gone)
             queries.pop(gone)
         if random.random() < 0.3:
             world.listen(life)

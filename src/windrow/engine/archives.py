@@ -20,7 +20,7 @@ so a script may go on declaring what it declared at first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from secrets import token_hex
@@ -35,6 +35,7 @@ from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
 from windrow.archive.layout import GridLayout, Laid, SaidOfLayout
 from windrow.archive.snapshot import Reading
+from windrow.engine.output.dispatch import Delivering
 from windrow.engine.output.outbox import pending, published_schema, stored_as
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.tables import TableRecord
@@ -90,11 +91,6 @@ class ArchiveShape:
         read_from = section if emit.emits_deletions else query
         schema, told = _schema(archive, columns, emit.leaves[0].domain)
         return cls(section, read_from, schema, told, has_at=True, is_relation=emit.emits_deletions)
-
-    @property
-    def is_of_stream(self) -> bool:
-        """Whether the rows are those of a stream."""
-        return not self.has_at
 
     @property
     def expires(self) -> str:
@@ -188,17 +184,12 @@ class ArchiveSources(Protocol):
     streams: dict[str, StreamRecord]
     tables: dict[str, TableRecord]
     queries: dict[str, QueryRecord]
+    delivering: Delivering
 
     @property
-    def last(self) -> Manifest:
-        """The last commit."""
-
+    def last(self) -> Manifest: ...
     @property
-    def store(self) -> Store:
-        """Where the state is."""
-
-    def mark_delivered(self, entries: Sequence[OutboxEntry], section: str) -> None:
-        """The next commit need not name them for this section any more."""
+    def store(self) -> Store: ...
 
 
 class Archiving:
@@ -423,7 +414,7 @@ class Archiving:
         reached = min(kept.reached for kept in self.kept.values() if kept.shape.section == section)
         for commit, entries in pending(self._engine.last.outbox, section).items():
             if commit <= reached:
-                self._engine.mark_delivered(entries, section)
+                self._engine.delivering.mark(entries, section)
 
     def _rows(self, kept: Kept, waiting: Mapping[int, list[OutboxEntry]]) -> pa.Table:
         return kept.shape.rows(self._engine.store, [e for entries in waiting.values() for e in entries])
@@ -443,10 +434,7 @@ class Archiving:
         stream = self._engine.streams.get(source)
         if stream is not None:
             return stream.known.progress_on(stream.stream, stream.stream.wattr)
-        record = self._engine.queries[source]
-        known = {name: self._engine.streams[name].known for name in record.streams}
-        held = {name: self._engine.tables[name].progress for name in record.tables}
-        return record.bundle.unit.progress(known, held)
+        return self._engine.queries[source].clock(self._engine.streams, self._engine.tables)
 
     def _instants(self, source: str) -> Iterator[int]:
         """The greatest instants of rows of the source so far."""
@@ -474,10 +462,6 @@ class Archiving:
         return [(streams[scan.stream.name], window.attribute_of(scan)) for window, scan in scans]
 
     # ------------------------------------------------------------ reading
-
-    def plan_of(self, kept: Kept) -> Emit:
-        """The plan of the query that an archive is of."""
-        return self._engine.queries[kept.spec.source].query.plan
 
     def place(self, kept: Kept) -> str:
         """Where the files of an archive are."""

@@ -26,15 +26,17 @@ from decimal import Decimal, InvalidOperation
 from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.expressions import Schema
 from windrow.algebra.functions.sql_text import backquoted
-from windrow.engine.engine import Engine
+from windrow.archive.layout import SaidOfLayout
+from windrow.engine.records import QueryRecord
 from windrow.errors import QueryError, StateError, nearest
 from windrow.language.binder import bound_statements as bound
 from windrow.language.binder.bound_statements import BoundStatement
+from windrow.language.catalog import StandingArchive, StandingQuery
 from windrow.language.compile import declare_stream, declare_table
 from windrow.sinks import Sink, check_sink
 from windrow.spark.sources import check_url
@@ -262,7 +264,22 @@ def declared_stream(name: str, schema: Schema, text: str) -> Stream:
     return declare_stream(name, columns, text)
 
 
-def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None) -> None:
+class Registry(Protocol):
+    """An engine, to statements: what they register with."""
+
+    queries: dict[str, QueryRecord]
+
+    def add_stream(self, stream: Stream, late_sink: Sink | None = ...) -> object: ...
+    def add_table(self, table: Table) -> object: ...
+    def add_query(self, query: StandingQuery, sink: Sink | None = ...) -> object: ...
+    def add_archive(self, archive: StandingArchive) -> None: ...
+    def alter_archive(self, name: str, said: SaidOfLayout) -> None: ...
+    def refresh_query(self, name: str) -> object: ...
+    def forget_query(self, name: str) -> None: ...
+    def drop(self, kind: str, name: str) -> None: ...
+
+
+def register(engine: Registry, statement: BoundStatement, sink: Sink | None = None) -> None:
     """Have an engine do what a statement registers or drops; refused is what could not run.
 
     What is merely checked is registered too, with an engine that is never run. `sink`
@@ -290,14 +307,14 @@ def register(engine: Engine, statement: BoundStatement, sink: Sink | None = None
         case bound.RefreshQuery(query):
             engine.refresh_query(query.name)
         case bound.Dropped(kind, name):
-            _drops(engine)[kind](name)
+            engine.drop(kind, name)
 
 
-def _add_query(engine: Engine, statement: bound.RegisterQuery, sink: Sink | None) -> None:
+def _add_query(engine: Registry, statement: bound.RegisterQuery, sink: Sink | None) -> None:
     """A query; one that replaces another lets go of it, also of one that only the state directory knows."""
     query = statement.query
     if statement.replaces and query.name in engine.queries:
-        engine.drop_query(query.name)
+        engine.drop("QUERY", query.name)
     try:
         engine.add_query(query, sink)
     except StateError as error:
@@ -305,16 +322,6 @@ def _add_query(engine: Engine, statement: bound.RegisterQuery, sink: Sink | None
             raise
         engine.forget_query(query.name)
         engine.add_query(query, sink)
-
-
-def _drops(engine: Engine) -> dict[str, Callable[[str], None]]:
-    """What is dropped runs no more."""
-    return {
-        "QUERY": engine.drop_query,
-        "ARCHIVE": engine.drop_archive,
-        "STREAM": engine.drop_stream,
-        "TABLE": engine.drop_table,
-    }
 
 
 def _late(late: str) -> str:

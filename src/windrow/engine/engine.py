@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from secrets import token_hex
 from threading import RLock
@@ -29,7 +30,7 @@ from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.sharing.arrangement import Arranging, failed_leaders, is_exact, led
 from windrow.engine.sharing.shared_state import Common
 from windrow.engine.tables import Shelf, TableRecord, TableUpdate, read_contents, read_keys
-from windrow.errors import DataError, QueryError, SinkError, WindrowError
+from windrow.errors import DataError, QueryError, WindrowError
 from windrow.execution import bundle, delta_file, ingest, malformed_rows, shared
 from windrow.execution.close import CloseTask, QueryWork
 from windrow.execution.reports import Closed, Ingested, late_section
@@ -49,8 +50,10 @@ from windrow.state.store import Store
 #: what an epoch replaces before it is committed
 _OF_AN_EPOCH = (
     *("streams", "tables", "queries", "shedding", "observed"),
-    *("_panes", "_together", "_began", "_effort"),
+    *("_panes", "_together", "_began", "_effort", "_arranging"),
 )
+#: and what registering changes
+_REGISTERED = ("streams", "tables", "queries", "_known", "_closing")
 #: so many states of several groupings at once are few, however few rows there were
 FEW_STATES = 20_000
 #: commits between two sweeps, and commits that are kept
@@ -145,11 +148,9 @@ class Engine:
         if self.last.is_unread:  # a first run that ends at a mistake in its script does not bind the second
             self.log.last = manifest.Manifest(self.last.number, self.last.owner, self.last.shards)
         self.shards = self.last.shards or self.shards
-        self.delivering = Delivering(self._told)
-        #: what the last commit knows and the next one does not
-        self._dropped: set[str] = set()
-        self._dropped_streams: set[str] = set()
-        self._dropped_tables: set[str] = set()
+        self.delivering = Delivering(partial(self.tell, "sink-failed"))
+        #: the last commit, without what was dropped since
+        self._known = self.last
         self._closing: list[tuple[str, Sink]] = []
         self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
         self.shedding = load_shedding.Shedding.of(self.last.decisions, self._state_id)
@@ -192,26 +193,31 @@ class Engine:
 
     def columns_of(self, kind: str, name: str, source: str) -> list[tuple[str, str]]:
         """The columns of a declaration that names none: as they were at first, else told from the data."""
-        is_stream = kind == "STREAM"
-        dropped = self._dropped_streams if is_stream else self._dropped_tables
-        known = {} if name in dropped else self.last.streams if is_stream else self.last.tables
-        stored = known.get(name)
-        if stored is None:
+        known = self._known.streams if kind == "STREAM" else self._known.tables
+        if name not in known:
             return infer_columns(kind, name, source)
-        return [(column, written) for column, written in stored.options["declaration"]["columns"]]
+        return [(column, written) for column, written in known[name].options["declaration"]["columns"]]
+
+    @contextmanager
+    def _registering(self) -> Iterator[None]:
+        with self.lock:
+            yield
+            self._registered = True
+
+    def _forget(self, kind: str, name: str) -> None:
+        """What the last commit has of this is not for the next one."""
+        left = {each: state for each, state in getattr(self._known, kind).items() if each != name}
+        known: dict[str, Any] = {kind: left}
+        self._known = replace(self._known, **known)
 
     def add_stream(self, stream: Stream, late_sink: Sink | None = None) -> StreamRecord:
         """A declared stream, going on where the state directory has it."""
-        with self.lock:
-            dropped = stream.name in self._dropped_streams
-            stored = None if dropped else self.last.streams.get(stream.name)
-            place = str(self.store)
-            fresh = StreamRecord.new(stream)
-            record = StreamRecord.from_state(stream, stored, place) if stored else fresh
+        with self._registering():
+            stored = self._known.streams.get(stream.name)
+            record = StreamRecord.from_state(stream, stored, str(self.store))
             query_start.check_stream(record)
             self.streams[stream.name] = record
             self._open_row_sinks(stream, late_sink)
-            self._registered = True
             return record
 
     def _open_row_sinks(self, stream: Stream, late_sink: Sink | None) -> None:
@@ -227,28 +233,13 @@ class Engine:
                 f"malformed_{name}", opened, malformed_rows.LETTERS
             )
 
-    def drop_stream(self, name: str) -> None:
-        """Forget a stream."""
-        with self.lock:
-            del self.streams[name]
-            for section in (late_section(name), malformed_rows.malformed_section(name)):
-                self.delivering.row_sinks.pop(section, None)
-            self._dropped_streams.add(name)
-            self._registered = True
-
     def add_table(self, table: Table) -> TableRecord:
         """A declared table, with what the state directory has of it."""
-        with self.lock:
-            dropped = table.name in self._dropped_tables
-            stored = None if dropped else self.last.tables.get(table.name)
-            place = str(self.store)
+        with self._registering():
             shelf = Shelf(lambda: self._contents(table))
-            record = TableRecord(table, shelf)
-            if stored is not None:
-                record = TableRecord.from_state(table, shelf, stored, place)
-            self.tables[table.name] = record
-            self._registered = True
-            return record
+            stored = self._known.tables.get(table.name)
+            self.tables[table.name] = TableRecord.from_state(table, shelf, stored, str(self.store))
+            return self.tables[table.name]
 
     def _contents(self, table: Table) -> TableContents:
         """The rows of a table as of the last commit."""
@@ -256,30 +247,28 @@ class Engine:
         parts = [files[name] for name in self.tables[table.name].history]
         return read_contents(self.store, table, parts)
 
-    def drop_table(self, name: str) -> None:
-        """Forget a table and what it holds."""
-        with self.lock:
-            del self.tables[name]
-            self._dropped_tables.add(name)
-            self._registered = True
-
     def change(self, updates: Sequence[TableUpdate]) -> None:
         """Change tables. On return a commit holds it; queries see it when their clocks move on."""
         with self.lock, self._nothing_if_it_fails():
             draft = self.draft()
             for update in updates:
-                draft.change(update, self._place())
+                draft.change(update)
             if draft.moved or self._registered:
                 self.commit_draft(draft)
 
     def add_query(self, query: StandingQuery, sink: Sink | None = None) -> QueryRecord:
         """A standing query, going on where the state directory has it."""
-        with self.lock:
-            stored = None if query.name in self._dropped else self.last.queries.get(query.name)
+        with self._registering():
+            stored = self._known.queries.get(query.name)
             query_start.check_clock(query.name, query.plan, self.streams)
-            record = query_start.begun(
-                query, self.last.number, stored, basis=self._basis(query.plan), by_group=self.by_group
+            basis = query_start.Basis(
+                {name: each.stream for name, each in self.streams.items()},
+                {name: each.table for name, each in self.tables.items()},
+                self.statistics(query.plan),
+                self.planner,
+                self.by_group,
             )
+            record = query_start.begun(query, self.last.number, stored, basis)
             plan = record.physical.emit
             joined = None if stored else self._arranging.joined(record)
             if stored is not None:
@@ -297,14 +286,7 @@ class Engine:
             for stream in record.streams:
                 self._together.pop(stream, None)
             self.queries[query.name] = replace(record, sink=opened)
-            self._registered = True
             return self.queries[query.name]
-
-    def _basis(self, plan: Emit) -> query_start.Basis:
-        """What a query is planned by."""
-        streams = {name: each.stream for name, each in self.streams.items()}
-        tables = {name: each.table for name, each in self.tables.items()}
-        return query_start.Basis(streams, tables, self.statistics(plan), self.planner)
 
     def statistics(self, plan: Emit) -> Statistics:
         """What is known of streams and tables, and of the conditions of a query."""
@@ -312,11 +294,8 @@ class Engine:
 
     def check_query(self, query: StandingQuery) -> None:
         """Build a query as `add_query` would, over streams that may be declared with it; nothing is kept."""
-        refresh_scheduler.check_every(
-            query_start.begun(
-                query, self.last.number, basis=query_start.Basis(planner=self.planner), by_group=self.by_group
-            )
-        )
+        basis = query_start.Basis(planner=self.planner, by_group=self.by_group)
+        refresh_scheduler.check_every(query_start.begun(query, self.last.number, basis=basis))
 
     def would_run(self, query: StandingQuery) -> PhysicalPlan:
         """How a query would run if it were planned now."""
@@ -327,11 +306,6 @@ class Engine:
         its state cannot become that of the better plan."""
         with self.lock:
             return query_start.replan(self, name)
-
-    @property
-    def shares_elsewhere(self) -> set[str]:
-        """The synopses of queries that nobody has declared yet."""
-        return self.draft().shares_elsewhere
 
     def note_sharing(self) -> None:
         """Bring up to date what the plans of queries say of sharing. While an epoch runs, that of the last
@@ -358,79 +332,75 @@ class Engine:
         """What a query asks of its stream, by its id; None if it keeps a state of its own."""
         return self.common.planner.question(query)
 
-    def cost_share(self, record: QueryRecord) -> float:
-        """A query's part of the time that all took since this process runs."""
-        total = sum(self.seconds.values())
-        return self.seconds.get(record.id, 0.0) / total if total else 0.0
-
-    def timing(self, record: QueryRecord) -> refresh_scheduler.RefreshTiming | None:
-        """How often a query is refreshed, if it does not ask for every window."""
-        return self.refreshes.timing(record)
-
     def _join_domains(self, query: QueryRecord) -> None:
         """The instants of a table's changes are those of the streams it is read with."""
         for name in query.tables:
             table, domain = self.tables[name], query.query.plan.leaves[0].domain.name
             if table.domain not in (None, domain):
-                raise _other_domain(query.query.name, name)
+                raise QueryError(
+                    f"query `{query.query.name}` reads table `{name}` by another kind of instants than"
+                    " queries before it: a change of the table would have to happen at a time for one and"
+                    " at a number for the other",
+                    code="mixed-domains",
+                    hint="declare the table a second time, under another name",
+                )
             self.tables[name] = replace(table, domain=domain)
 
-    def drop_query(self, name: str) -> None:
-        """Stop a query; what it has answered is delivered first, its state is let go of with `commit`."""
-        with self.lock:
-            self.deliver()
-            record = self.queries.pop(name)
-            self.common.drop(record.id)
-            self.delivering.forget(record.id)
-            self.seconds.pop(record.id, None)
-            self.costs.drop(record.id)
-            self._dropped.add(name)
-            self._closing += [(name, record.sink)] if record.sink is not None else []
-            self._registered = True
+    def drop(self, kind: str, name: str) -> None:
+        """Forget a QUERY, an ARCHIVE, a STREAM or a TABLE; what it holds is let go of with `commit`."""
+        with self._registering():
+            match kind:
+                case "QUERY":
+                    self._stop(name)
+                case "ARCHIVE":
+                    self.archives.drop(name)
+                case "STREAM":
+                    del self.streams[name]
+                    for section in (late_section(name), malformed_rows.malformed_section(name)):
+                        self.delivering.row_sinks.pop(section, None)
+                    self._forget("streams", name)
+                case "TABLE":
+                    del self.tables[name]
+                    self._forget("tables", name)
+
+    def _stop(self, name: str) -> None:
+        """End a query; what it has answered is delivered first."""
+        self.deliver()
+        record = self.queries.pop(name)
+        self.common.drop(record.id)
+        self.delivering.forget(record.id)
+        self.seconds.pop(record.id, None)
+        self.costs.drop(record.id)
+        self._forget("queries", name)
+        self._closing += [(name, record.sink)] if record.sink is not None else []
 
     def forget_query(self, name: str) -> None:
         """Let go of a query that the state directory knows and nobody has declared."""
-        with self.lock:
-            self._dropped.add(name)
-            self._registered = True
+        with self._registering():
+            self._forget("queries", name)
 
     def add_archive(self, archive: StandingArchive) -> None:
         """A declared archive of a stream or a query."""
-        with self.lock:
+        with self._registering():
             self.archives.add(archive)
-            self._registered = True
 
     def alter_archive(self, name: str, said: SaidOfLayout) -> None:
         """Lay an archive out otherwise: decided with `commit`, and then written anew."""
-        with self.lock:
+        with self._registering():
             self.archives.alter(name, said)
-            self._registered = True
-
-    def drop_archive(self, name: str) -> None:
-        """Forget an archive and all it holds."""
-        with self.lock:
-            self.archives.drop(name)
-            self._registered = True
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """If the block fails, nothing that it registers or drops is so."""
         with self.lock:
-            before = (
-                dict(self.streams),
-                dict(self.tables),
-                dict(self.queries),
-                dict(self.delivering.row_sinks),
-            )
-            dropped = set(self._dropped), set(self._dropped_streams), set(self._dropped_tables)
-            closing, common = list(self._closing), self.common.copy()
+            before = {name: copy(getattr(self, name)) for name in _REGISTERED}
+            before["common"], row_sinks = self.common.copy(), dict(self.delivering.row_sinks)
             try:
                 with self.archives.all_or_nothing():
                     yield
             except BaseException:
-                self.streams, self.tables, self.queries, self.delivering.row_sinks = before
-                self._dropped, self._dropped_streams, self._dropped_tables = dropped
-                self._closing, self.common = closing, common
+                vars(self).update(before)
+                self.delivering.row_sinks = row_sinks
                 raise
 
     def keys_of(self, stream: str) -> pa.Table | None:
@@ -505,10 +475,11 @@ class Engine:
             for arrival in arrivals:
                 if not arrival.is_unchanged():
                     raise SourceChanged(arrival.stream)
-            draft.tidy(self._place())
+            draft.tidy()
             on_rows = time.perf_counter() - began
-            effort = draft.effort(on_rows, self.delivering.seconds)
-            self._effort = replace(effort, **self._outside(arrivals, began))
+            effort = self._effort = replace(
+                draft.effort(on_rows, self.delivering.seconds), **self._outside(arrivals, began)
+            )
             if draft.moved or arrivals or self._registered or self.delivering.done:
                 self._arranging.note(draft.queries)
                 self.commit_draft(draft)
@@ -516,7 +487,9 @@ class Engine:
         with self.lock:
             self.delivering.timed(lambda: self.deliver(only_due=True))
             self._committing = time.perf_counter() - began - on_rows - self.delivering.seconds
-            self._note(effort, arrivals, now, (read - began, on_rows))
+            times = read - began, on_rows - (read - began), self._committing, self.delivering.seconds
+            known = next(self._numbers), self.last.number, now, effort.rows, effort.shed, effort.backlog
+            self.epochs.append(statistics.EpochTimes(*known, *times))
             return self.last
 
     @contextmanager
@@ -524,32 +497,15 @@ class Engine:
         """An epoch that is not committed leaves everything as it was, and no files."""
         number = self.last.number
         before = {name: copy(getattr(self, name)) for name in _OF_AN_EPOCH}
-        before["common"], arranged = self.common, copy(self._arranging)
-        before["refreshes"] = self.refreshes.copy()
+        before["common"], before["refreshes"] = self.common, self.refreshes.copy()
         try:
             yield
         except BaseException:
             if self.last.number == number:
-                for name, value in before.items():
-                    setattr(self, name, value)
-                self._arranging = arranged
+                vars(self).update(before)
                 with suppress(WindrowError):
                     history.discard(self.log)
             raise
-
-    def _note(
-        self,
-        effort: load_shedding.Effort,
-        arrivals: Sequence[Arrival],
-        began: int,
-        seconds: tuple[float, float],
-    ) -> None:
-        """Remember what an epoch took: `seconds` are those for rows, and those for rows and windows."""
-        read, on_rows = seconds
-        backlog = sum(arrival.waiting for arrival in arrivals)
-        known = next(self._numbers), self.last.number, began, effort.rows, effort.shed, backlog
-        rest = on_rows - read, self._committing, self.delivering.seconds
-        self.epochs.append(statistics.EpochTimes(*known, read, *rest))
 
     def _outside(self, arrivals: Sequence[Arrival], began: float) -> dict[str, Any]:
         """What else there is to know of an epoch's effort."""
@@ -572,24 +528,24 @@ class Engine:
 
     def draft(self) -> Draft:
         """The next commit, as far as it is known."""
+        # tells this state from others, for sinks that know commits by number: it may move, and another
+        # may come to be at its place
+        decisions = {"state_id": self._state_id, **self.archives.decisions}
+        if "now" in self.last.decisions:
+            decisions["now"] = self.last.decisions["now"]
         return Draft(
-            self.last,
-            dict(self.streams),
-            dict(self.queries),
-            frozenset(self._dropped),
-            frozenset(self._dropped_streams),
-            dict(self.tables),
-            frozenset(self._dropped_tables),
-            dict(self.delivering.done),
-            # tells this state from others, for sinks that know commits by number: it may move, and another
-            # may come to be at its place
-            {
-                "state_id": self._state_id,
-                **({"now": self.last.decisions["now"]} if "now" in self.last.decisions else {}),
-                **self.archives.decisions,
-            },
-            self.archives.sections,
-            self.common,
+            last=self.last,
+            known=self._known,
+            place=delta_file.WriteTarget(
+                self._files, self.last.number + 1, self.log.owner.epoch, self.shards
+            ),
+            streams=dict(self.streams),
+            tables=dict(self.tables),
+            queries=dict(self.queries),
+            delivered=dict(self.delivering.done),
+            decisions=decisions,
+            archived=self.archives.sections,
+            common=self.common,
         )
 
     def _ingest(self, draft: Draft, arrivals: Sequence[Arrival], now: int) -> None:
@@ -599,68 +555,64 @@ class Engine:
             if draft.streams[arrival.stream].known.sealed:
                 raise sealed(arrival.stream)
         batches = [self._arrived(draft, arrival) for arrival in arrivals]
-        reports = self.jobs.ingest(batches, self._place(), now)
+        reports = self.jobs.ingest(batches, draft.place, now)
         self._panes = {name: sum(r.panes for r in reports if r.stream == name) for name in draft.streams}
         for arrival in arrivals:
-            tried = [report for report in reports if report.stream == arrival.stream and report.together]
+            mine = [report for report in reports if report.stream == arrival.stream]
+            tried = [report for report in mine if report.together]
             if tried:
                 self._together = {**self._together, arrival.stream: _are_few(tried)}
-        for arrival in arrivals:
-            draft.take(arrival.stream, [r for r in reports if r.stream == arrival.stream], now)
+            draft.take(arrival.stream, mine, now)
             if arrival.read is not None:
                 record = draft.streams[arrival.stream]
                 draft.streams[arrival.stream] = replace(record, read=arrival.read)
             if arrival.keys is not None:
-                draft.remember(arrival.stream, arrival.keys, self._place())
+                draft.remember(arrival.stream, arrival.keys)
 
     def _arrived(self, draft: Draft, arrival: Arrival) -> bundle.Arrived:
-        record = draft.streams[arrival.stream]
+        record, source = draft.streams[arrival.stream], draft.streams[arrival.stream].source
         readers = [q for q in draft.queries.values() if q.is_running and arrival.stream in q.streams]
-        bundles = tuple(query.bundle for query in readers if not query.shares)
-        shared_states = draft.shared_states_of(arrival.stream)
-        order = record.source.order_key if record.source is not None else ()
-        panes = self._panes.get(arrival.stream)
-        others = {name: each.known for name, each in draft.streams.items()}
-        held = {name: each.progress for name, each in draft.tables.items()}
-        shed, own = self.shedding.rows(record, draft), self.shedding.own_rows(record, draft)
-        known = record.known, bundles, order, others, panes, held, shed, own
-        archived = ingest.archived_section(ingest.stream_source(arrival.stream)) in draft.archived
-        together = self._together.get(arrival.stream, True)
-        section = malformed_rows.malformed_section(arrival.stream)
-        malformed = section if section in self.delivering.row_sinks else None
-        hands_on = record.source is not None and record.source.hands_on_malformed
-        more = archived, shared_states, together, hands_on, malformed
-        return bundle.Arrived(record.stream, arrival.frame, *known, *more)
+        malformed = malformed_rows.malformed_section(arrival.stream)
+        return bundle.Arrived(
+            record.stream,
+            arrival.frame,
+            record.known,
+            tuple(query.bundle for query in readers if not query.shares),
+            order_key=source.order_key if source is not None else (),
+            others={name: each.known for name, each in draft.streams.items()},
+            panes=self._panes.get(arrival.stream),
+            held={name: each.progress for name, each in draft.tables.items()},
+            shed=self.shedding.rows(record, draft),
+            own=self.shedding.own_rows(record, draft),
+            archived=ingest.archived_section(ingest.stream_source(arrival.stream)) in draft.archived,
+            shared_states=draft.shared_states_of(arrival.stream),
+            together=self._together.get(arrival.stream, True),
+            hands_on=source is not None and source.hands_on_malformed,
+            malformed_sink=malformed if malformed in self.delivering.row_sinks else None,
+        )
 
     def _close(self, draft: Draft, began: float) -> None:
         wants, drops = self.archives.wants_lifetimes, self.shedding.drops
         ready = time.perf_counter()
         left = None if self.limit is None else self.limit - (ready - began)
         chosen = draft.refreshed(self.refreshes, left)
-        own = [(each, each.query.name) for each in draft.due(chosen)]
-        work = [
-            replace(each, drops=refresh_scheduler.both(each.drops, drops(n)), lifetimes=wants(n))
-            for each, n in own
-        ]
-        work = [self._without_unread(each, draft) for each in work]
+        work = []
+        for each in draft.due(chosen):
+            name = each.query.name
+            left_out = refresh_scheduler.both(each.drops, drops(name))
+            unread = self.shedding.unread(draft.by_id(name), draft, each.clock)
+            work.append(replace(each, drops=left_out, lifetimes=wants(name), unread=unread))
         shared = [self._without_dropped(each) for each in draft.shared_due(chosen)]
         if work or shared:
-            reports = self.jobs.close(draft.tasks(work, shared, self._place()))
+            reports = self.rework(draft, work, shared)
             while failed := failed_leaders(shared, reports):
                 shared = [draft.without_followers(each, failed) for each in shared]
-                reports = self.jobs.close(draft.tasks(work, shared, self._place()))
+                reports = self.rework(draft, work, shared)
             draft.close(work, shared, reports)
         measured = draft.measured(work, shared)
         scale = (time.perf_counter() - ready) / (sum(seconds for *_, seconds in measured) or 1.0)
         for group, longest, answers, seconds in measured:
             self.refreshes.measured(group, longest, answers, seconds * scale)
-
-    def _without_unread(self, work: QueryWork, draft: Draft) -> QueryWork:
-        """The same, without answers in the middle of a plan that nobody needs."""
-        if work.query.unit.stages == 1:
-            return work
-        record = next(each for each in draft.queries.values() if each.id == work.query.name)
-        return replace(work, unread=self.shedding.unread(record, draft, work.clock))
 
     def _without_dropped(self, work: shared.SharedWork) -> shared.SharedWork:
         """The same, with windows that are left out not even asked for."""
@@ -668,23 +620,20 @@ class Engine:
         askers = tuple(replace(asker, drops=drops(asker.query)) for asker in work.turn.askers)
         return replace(work, turn=replace(work.turn, askers=askers))
 
-    def rework(self, draft: Draft, work: list[QueryWork]) -> list[Closed]:
-        """Run the close job for some queries outside their turn."""
-        return self.jobs.close(draft.tasks(work, [], self._place()))
-
-    def _place(self) -> delta_file.WriteTarget:
-        return delta_file.WriteTarget(self._files, self.last.number + 1, self.log.owner.epoch, self.shards)
+    def rework(
+        self, draft: Draft, work: list[QueryWork], shared: Sequence[shared.SharedWork] = ()
+    ) -> list[Closed]:
+        """Run the close job for some queries, in their turn or outside of it."""
+        return self.jobs.close(draft.tasks(work, shared))
 
     def commit_draft(self, draft: Draft) -> None:
         """Make a draft the last commit."""
         shedding = self.shedding.after(draft, self._effort, self.limit)
         self.observed = self.observed.after(draft.streams)
-        draft.decisions |= (
-            shedding.decisions | self.refreshes.decisions(draft.known) | self.observed.decisions
-        )
+        draft.decisions |= shedding.decisions | self.refreshes.decisions(draft.ids) | self.observed.decisions
         crash.crash_point("before-commit")
         self._files.settle()
-        self.log.commit(draft.manifest(self.shards))
+        self.log.commit(draft.manifest())
         crash.crash_point("after-commit")
         self.shedding = shedding
         failed = [
@@ -694,8 +643,7 @@ class Engine:
         for name, (gone, new) in draft.changed.items():
             self.tables[name].shelf.contents.apply(gone, new)
         self._registered = False
-        self.delivering.done, self._dropped = {}, set()
-        self._dropped_streams, self._dropped_tables = set(), set()
+        self.delivering.done, self._known = {}, self.last
         while self._closing:
             self.delivering.let_go(*self._closing.pop())
         self.archives.committed()
@@ -731,27 +679,12 @@ class Engine:
             self.delivering.deliver(self.store, self.last.outbox, list(self.queries.values()))
             self.archives.deliver(only_due=only_due)
 
-    def mark_delivered(self, entries: Sequence[manifest.OutboxEntry], section: str) -> None:
-        """The next commit need not name them for this section any more."""
-        self.delivering.mark(entries, section)
-
-    def tell(self, event: Event) -> None:
-        """Something went wrong that may pass; the newest stands for all of its kind before it."""
-        others = [each for each in self.events if (each.kind, each.name) != (event.kind, event.name)]
-        self.events = [*others, event]
-
-    def calm(self) -> None:
-        """What went wrong has passed."""
+    def tell(self, kind: str, name: str, error: WindrowError | None) -> None:
+        """Something goes wrong that may pass, or has passed (None); the newest stands for all before it."""
         if self.events:
-            self.events = [event for event in self.events if event.kind != "retried"]
-
-    def _told(self, name: str, error: SinkError | None) -> None:
-        """A sink fails or works; the newest failure stands for all before it."""
-        if self.events:
-            failed = "sink-failed", name
-            self.events = [event for event in self.events if (event.kind, event.name) != failed]
+            self.events = [each for each in self.events if (each.kind, each.name) != (kind, name)]
         if error is not None:
-            self.events.append(Event("sink-failed", name, error))
+            self.events.append(Event(kind, name, error))
 
     def close(self) -> None:
         """Deliver what waits, commit that it is delivered, and let go of the state directory."""
@@ -803,12 +736,3 @@ def why_ended(error: BaseException) -> WindrowError:
     )
     told.__cause__ = error
     return told
-
-
-def _other_domain(query: str, table: str) -> QueryError:
-    return QueryError(
-        f"query `{query}` reads table `{table}` by another kind of instants than queries before it: a change"
-        " of the table would have to happen at a time for one and at a number for the other",
-        code="mixed-domains",
-        hint="declare the table a second time, under another name",
-    )

@@ -11,8 +11,8 @@ manifest  all of it, as the successor of the last commit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import polars as pl
@@ -40,7 +40,7 @@ from windrow.language.catalog import StandingQuery
 from windrow.physical import PhysicalPlan
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding import load
-from windrow.state.manifest import ChunkRef, Manifest, OutboxEntry, QueryState, StreamState
+from windrow.state.manifest import ChunkRef, Manifest, OutboxEntry, QueryState
 from windrow.state.names import ANSWERS, DRIVER, KEPT, KEYS
 from windrow.state.store import Store
 from windrow.windows.domain import INFINITY, Instant, check_instant
@@ -63,28 +63,13 @@ class Between(Protocol):
     archives: Archiving
 
     @property
-    def last(self) -> Manifest:
-        """The last commit."""
-
+    def last(self) -> Manifest: ...
     @property
-    def store(self) -> Store:
-        """Where the state is."""
-
-    @property
-    def shares_elsewhere(self) -> set[str]:
-        """The synopses of queries that nobody has declared yet."""
-
-    def would_run(self, query: StandingQuery) -> PhysicalPlan:
-        """How a query would run if it were planned now."""
-
-    def draft(self) -> Draft:
-        """The next commit, as far as it is known."""
-
-    def rework(self, draft: Draft, work: list[QueryWork]) -> list[Closed]:
-        """Run the close job for some queries."""
-
-    def commit_draft(self, draft: Draft) -> None:
-        """Make a draft the last commit."""
+    def store(self) -> Store: ...
+    def would_run(self, query: StandingQuery) -> PhysicalPlan: ...
+    def draft(self) -> Draft: ...
+    def rework(self, draft: Draft, work: list[QueryWork]) -> list[Closed]: ...
+    def commit_draft(self, draft: Draft) -> None: ...
 
 
 @dataclass
@@ -92,23 +77,19 @@ class Draft:
     """What the next manifest will say, given the last one and what has happened since."""
 
     last: Manifest
+    #: the same without what was dropped: all else it has stays, declared or not
+    known: Manifest
+    place: delta_file.WriteTarget
     streams: dict[str, StreamRecord]
+    tables: dict[str, table_records.TableRecord]
     queries: dict[str, QueryRecord]
-    #: queries that were dropped: whatever else the last commit knows stays, declared or not
-    dropped: frozenset[str] = frozenset()
-    dropped_streams: frozenset[str] = frozenset()
-    tables: dict[str, table_records.TableRecord] = field(default_factory=dict)
-    dropped_tables: frozenset[str] = frozenset()
     #: which sections of which outbox files have been delivered since the last commit
-    delivered: Mapping[str, set[str]] = field(default_factory=dict)
-    decisions: dict[str, Any] = field(default_factory=dict)
+    delivered: Mapping[str, set[str]]
+    decisions: dict[str, Any]
     #: the sections of outbox files that archives wait for
-    archived: frozenset[str] = frozenset()
+    archived: frozenset[str]
     #: the synopses that queries share
-    common: Common = field(default_factory=Common)
-    _deltas: list[ChunkRef] = field(default_factory=list)
-    _files: dict[int, tuple[ChunkRef, ...]] = field(default_factory=dict)
-    _outbox: list[ChunkRef] = field(default_factory=list)
+    common: Common
 
     def __post_init__(self) -> None:
         self.before, self.tables_before = dict(self.streams), dict(self.tables)
@@ -126,18 +107,19 @@ class Draft:
         self.given: Counter[str] = Counter()
         #: the same of each level of a query's windows
         self.levels: dict[tuple[str, int], tuple[float, int]] = {}
-        self._deltas = list(self.last.chunks.get(DRIVER, ()))
-        self._files = {number: refs for number, refs in self.last.chunks.items() if number >= 0}
-        kept = self.last.chunks.get(KEPT, ())
-        self._kept = [ref for ref in kept if ref.metadata["stream"] not in self.dropped_streams]
-        keys = self.last.chunks.get(KEYS, ())
-        self._keys = [ref for ref in keys if ref.metadata["stream"] not in self.dropped_streams]
+        self._outbox: list[ChunkRef] = []
+        chunks = self.last.chunks
+        self._deltas = list(chunks.get(DRIVER, ()))
+        self._files = {number: refs for number, refs in chunks.items() if number >= 0}
+        self._kept, self._keys = (
+            [ref for ref in chunks.get(of, ()) if ref.metadata["stream"] in self.known.streams]
+            for of in (KEPT, KEYS)
+        )
 
     # ------------------------------------------------------------ streams
 
-    def take(self, name: str, reports: Iterable[Ingested], now: int) -> None:
+    def take(self, name: str, found: Sequence[Ingested], now: int) -> None:
         """What the ingest job says of a stream's new rows."""
-        found = list(reports)
         for report in found:
             if report.refusal is not None:
                 raise report.refusal
@@ -147,12 +129,14 @@ class Draft:
         if pieces:
             known = Intake(record.stream).learn(known, pieces, now, now - record.unwatched)
         moments = [t for piece in pieces for t in piece.batch.wattr if t is not None]
-        greatest = max([*moments, *([record.greatest] if record.greatest is not None else [])], default=None)
-        late = record.late + sum(piece.late for piece in pieces)
-        shed = record.shed + sum(report.shed for report in found)
-        malformed = record.malformed + sum(report.malformed for report in found)
-        record = replace(record, late=late, shed=shed, malformed=malformed)
-        self.streams[name] = replace(record, known=known, greatest=greatest)
+        self.streams[name] = replace(
+            record,
+            known=known,
+            greatest=max(moments + [t for t in [record.greatest] if t is not None], default=None),
+            late=record.late + sum(piece.late for piece in pieces),
+            shed=record.shed + sum(report.shed for report in found),
+            malformed=record.malformed + sum(report.malformed for report in found),
+        )
         self._deltas += [report.chunk for report in found if report.chunk is not None]
         self._outbox += [report.outbox for report in found if report.outbox is not None]
         self._kept += [report.kept for report in found if report.kept is not None]
@@ -187,10 +171,10 @@ class Draft:
         known = Intake(record.stream).promise(record.known, progress, where, now - record.unwatched)
         self.streams[name] = replace(record, known=known)
 
-    def remember(self, name: str, keys: pa.Table, place: delta_file.WriteTarget) -> None:
+    def remember(self, name: str, keys: pa.Table) -> None:
         """What a source has read that no position tells."""
         if keys.num_rows:
-            self._keys = table_records.add_keys(place, name, keys, self._keys)
+            self._keys = table_records.add_keys(self.place, name, keys, self._keys)
 
     def overlook(self, unwatched: Mapping[str, int]) -> None:
         """For so many microseconds nobody could tell whether rows of these streams were there."""
@@ -208,12 +192,16 @@ class Draft:
     def seal(self, names: Collection[str]) -> None:
         """No more rows of some streams, for ever; tables do not hold the clock back any longer."""
         for query in self.queries.values():
-            if not {*query.streams, *query.tables}.isdisjoint(names):
-                unit = query.bundle.unit
-                if isinstance(unit, UnionUnit):
-                    self._branches_reach(query, unit.branch_clocks(*self._inputs(query)))
-                elif (reached := unit.reached(*self._inputs(query))) is not None:
-                    self._reaches(query.id, reached)
+            if {*query.streams, *query.tables}.isdisjoint(names):
+                continue
+            unit = query.bundle.unit
+            if isinstance(unit, UnionUnit):  # a branch whose input has ended before stays where it was then
+                clocks = unit.branch_clocks(*self._inputs(query))
+                known = query.reached or (None,) * len(clocks)
+                reached = tuple(old if new is None else new for old, new in zip(known, clocks, strict=True))
+                self._change(query.id, reached=reached)
+            elif (latest := unit.reached(*self._inputs(query))) is not None:
+                self._reaches(query.id, latest)
         for name in names:
             if name in self.tables:
                 self.tables[name] = replace(self.tables[name], progress=INFINITY)
@@ -221,10 +209,10 @@ class Draft:
                 record = self.streams[name]
                 self.streams[name] = replace(record, known=replace(record.known, sealed=True))
 
-    def tidy(self, place: delta_file.WriteTarget) -> None:
+    def tidy(self) -> None:
         """Forget kept rows that are too old, and put small files of them together."""
         for name, record in self.streams.items():
-            self.streams[name], self._kept = retention.tidied(record, self._kept, place)
+            self.streams[name], self._kept = retention.tidied(record, self._kept, self.place)
 
     @property
     def moved(self) -> bool:
@@ -237,7 +225,7 @@ class Draft:
 
     # ------------------------------------------------------------ tables
 
-    def change(self, update: table_records.TableUpdate, place: delta_file.WriteTarget) -> None:
+    def change(self, update: table_records.TableUpdate) -> None:
         """A table changes: what is wrong with it is told before anything is written."""
         name, record = update.table, self.tables[update.table]
         assert name not in self.changed, "one change of a table in a commit"
@@ -260,20 +248,19 @@ class Draft:
         contents.check(gone, new)
         if not gone and not new:
             return
-        record = self._written(record, changes_at(record.table.schema, at, gone, new), place)
+        record = self._written(record, changes_at(record.table.schema, at, gone, new))
         self.changed[name] = gone, new
         self.tables[name] = replace(record, last=at, rows=record.rows + len(new) - len(gone))
 
-    def _written(
-        self, record: table_records.TableRecord, changes: pl.DataFrame, place: delta_file.WriteTarget
-    ) -> table_records.TableRecord:
+    def _written(self, record: table_records.TableRecord, changes: pl.DataFrame) -> table_records.TableRecord:
         """The changes on the disk; a long history is added up first."""
         parts = self._parts(record)
         if table_records.is_long(parts):
             floor = min((r.known.progress.progress for r in self.streams.values()), default=-INFINITY)
-            parts = [table_records.add_up(place, record.table, record.shelf.contents, parts, floor)]
+            contents = record.shelf.contents
+            parts = [table_records.add_up(self.place, record.table, contents, parts, floor)]
             self._deltas += parts
-        new = table_records.write_changes(place, record.table, changes)
+        new = table_records.write_changes(self.place, record.table, changes)
         self._deltas.append(new)
         return replace(record, history=tuple(ref.name for ref in (*parts, new)))
 
@@ -317,8 +304,8 @@ class Draft:
                 groups += [group] if group is not None else []
         for record in self._own:
             if record.query.every is not None:
-                work = self._work(record)
-                moved = self._work(replace(record, held=None)).clock
+                work = self.work_of(record)
+                moved = self.work_of(replace(record, held=None)).clock
                 groups.append(refresh_scheduler.group_by_itself(record, moved, work.clock))
         return refreshes.due(groups, seconds)
 
@@ -330,16 +317,16 @@ class Draft:
     def _monitored(self, record: QueryRecord, chosen: Collection[str]) -> QueryWork | None:
         """What a query has to do now. One that does not ask for every window tells of the newest one only,
         and is held back when it is not its turn."""
-        work = self._work(record)
+        work = self.work_of(record)
         forced = work.seed is not None or len(work.deltas) > MOST_WAITING
         if record.query.every is None:
-            return work if _is_due(work) or forced else None
+            return work if work.query.unit.is_due(work.clock) or forced else None
         if record.id in chosen or forced:
             greatest = {name: self.streams[name].greatest for name in record.streams}
             end = refresh_scheduler.newest(record, work.clock.now, greatest) if record.id in chosen else None
             return replace(work, drops=refresh_scheduler.Without(end), reports=(refresh_scheduler.only(end),))
-        if _is_due(work):
-            self.queries[record.query.name] = replace(record, held=work.clock.before)
+        if work.query.unit.is_due(work.clock):
+            self._change(record.id, held=work.clock.before)
         return None
 
     @property
@@ -347,7 +334,7 @@ class Draft:
         return [record for record in self.queries.values() if record.is_running and not record.shares]
 
     def _running(self, shared_state: str) -> list[QueryRecord]:
-        members = (self._by_id(query) for query in self.common.members(shared_state))
+        members = map(self.by_id, self.common.members(shared_state))
         return [record for record in members if record.is_running]
 
     def _clock(self, stream: Stream) -> PaneClock:
@@ -365,8 +352,9 @@ class Draft:
             shared_state = self.common.shared_state(name)
             clock = self._clock(shared_state.stream)
             asking = [r for r in running if r.query.every is None or r.id in chosen]
-            askers = self._askers(asking, clock)
-            due = tuple(asker for asker in askers if asker.is_due(clock))
+            found_out = led(asking, self.common.asking, clock.before)
+            self._readers |= found_out.readers
+            due = tuple(asker for asker in found_out.askers if asker.is_due(clock))
             waiting = tuple(ref for ref in self._deltas if self._is_waited_for(name, ref))
             if due or len(waiting) > MOST_WAITING:
                 found.append(SharedWork(SharedEpoch(shared_state, clock, due, self.common.forms), waiting))
@@ -374,17 +362,8 @@ class Draft:
 
     def shared_states_of(self, stream: str) -> tuple[SharedState, ...]:
         """What is kept of a stream for running queries that share it."""
-        found = [self.common.shared_state(name) for name in self.common.shared_states if self._is_used(name)]
-        return tuple(shared_state for shared_state in found if shared_state.stream.name == stream)
-
-    def _is_used(self, shared_state: str) -> bool:
-        return any(self._by_id(query).is_running for query in self.common.members(shared_state))
-
-    def _askers(self, records: Iterable[QueryRecord], clock: PaneClock) -> list[WindowRequest]:
-        """What the queries ask; of those that ask the same, one asks for all."""
-        found = led(records, self.common.asking, clock.before)
-        self._readers |= found.readers
-        return found.askers
+        used = [self.common.shared_state(name) for name in self.common.shared_states if self._running(name)]
+        return tuple(shared_state for shared_state in used if shared_state.stream.name == stream)
 
     def without_followers(self, work: SharedWork, failed: Collection[str]) -> SharedWork:
         """The same, where those who follow some queries ask by themselves."""
@@ -392,7 +371,7 @@ class Draft:
         for asker in work.turn.askers:
             askers.append(replace(asker, followers=()) if asker.query in failed else asker)
             for follower in asker.followers if asker.query in failed else ():
-                begin = self._by_id(follower.query).complete_from
+                begin = self.by_id(follower.query).complete_from
                 askers.append(replace(self.common.asker(follower.query), complete_from=begin))
         return replace(work, turn=replace(work.turn, askers=tuple(askers)))
 
@@ -400,8 +379,8 @@ class Draft:
         stream = self.common.shared_state(shared_state).stream.name
         return _commit(delta) > self.shared_states[shared_state] and delta.metadata.get("stream") == stream
 
-    def _work(self, record: QueryRecord) -> QueryWork:
-        before, held = self._inputs(record, self.before, self.tables_before)
+    def work_of(self, record: QueryRecord) -> QueryWork:
+        before, held = record.inputs(self.before, self.tables_before)
         now, now_held = self._inputs(record)
         clock = record.bundle.unit.clock(before, now, record.reached or record.latest, held, now_held)
         if record.held is not None:
@@ -415,17 +394,8 @@ class Draft:
         known = record.latest, record.complete_from, changed
         return QueryWork(record.bundle, clock, (*whole, *waiting), *known, seed=record.seed)
 
-    def _inputs(
-        self,
-        query: QueryRecord,
-        streams: Mapping[str, StreamRecord] | None = None,
-        tables: Mapping[str, table_records.TableRecord] | None = None,
-    ) -> tuple[dict[str, Known], dict[str, Instant]]:
-        """What is known of a query's streams, and how far its tables are."""
-        streams = self.streams if streams is None else streams
-        tables = self.tables if tables is None else tables
-        known = {name: streams[name].known for name in query.streams}
-        return known, {name: tables[name].progress for name in query.tables}
+    def _inputs(self, query: QueryRecord) -> tuple[dict[str, Known], dict[str, Instant]]:
+        return query.inputs(self.streams, self.tables)
 
     @staticmethod
     def _awaits(record: QueryRecord, delta: ChunkRef) -> bool:
@@ -437,24 +407,19 @@ class Draft:
             return table in record.tables and not record.is_fresh
         return delta.metadata.get("stream") in record.streams
 
-    def tasks(
-        self, work: list[QueryWork], shared: list[SharedWork], place: delta_file.WriteTarget
-    ) -> list[CloseTask]:
+    def tasks(self, work: Sequence[QueryWork], shared: Sequence[SharedWork]) -> list[CloseTask]:
         """The stages of the close job."""
         depth = max([each.query.unit.stages for each in work], default=1)
-        running = [record for record in self.queries.values() if record.is_running]
-        alive = frozenset(name for record in running for name in record.bundle.places)
-        alive |= {state.options["id"] for state in self._undeclared.values()}
-        away = [state.options["member"] for state in self._undeclared.values() if "member" in state.options]
-        alive |= {name for each in away for name in Membership.from_json(each).names}
-        alive |= {
-            *self.common.shared_states,
-            *(self.common.kept[name].shared_state for name in self.shares_elsewhere),
-        }
-        seeds = [state.options["seed"] for state in self._undeclared.values() if "seed" in state.options]
-        alive |= {seed["shared_state"] for seed in seeds}
-        common = tuple(shared)
-        return [CloseTask(stage, place, tuple(work), self._files, alive, common) for stage in range(depth)]
+        alive = {name for r in self.queries.values() if r.is_running for name in r.bundle.places}
+        alive |= {*self.undeclared_ids, *self.common.shared_states}
+        alive |= {self.common.kept[name].shared_state for name in self.shares_elsewhere}
+        for options in (state.options for state in self._undeclared.values()):
+            if "member" in options:
+                alive |= {*Membership.from_json(options["member"]).names}
+            if "seed" in options:
+                alive.add(options["seed"]["shared_state"])
+        given = self._files, frozenset(alive), tuple(shared)
+        return [CloseTask(stage, self.place, tuple(work), *given) for stage in range(depth)]
 
     def close(self, work: list[QueryWork], shared: list[SharedWork], reports: Iterable[Closed]) -> None:
         """What the close job says."""
@@ -463,9 +428,7 @@ class Draft:
             self.shared_states[common.name] = self.last.number + 1
             moved += self.common.members(common.name)
         for query in moved:
-            record = self._by_id(query)
-            moved_on = replace(record, absorbed=self.last.number + 1, is_fresh=False, seed=None, held=None)
-            self.queries[record.query.name] = moved_on
+            self._change(query, absorbed=self.last.number + 1, is_fresh=False, seed=None, held=None)
         cells: Counter[str] = Counter()
         followers = {a.query: a.followers for common in shared for a in common.turn.askers if a.followers}
         for report in reports:
@@ -482,15 +445,13 @@ class Draft:
             self._fault(report.faults)
             for query, rows in report.rows.items():
                 for each in (query, *self._readers.get(query, ())):
-                    record = self._by_id(each)
-                    self.queries[record.query.name] = replace(record, rows=record.rows + rows)
+                    self._change(each, rows=self.by_id(each).rows + rows)
         self.too_large = [
             name for name, count in cells.items() if count > MOST_CELLS * len(self.common.members(name))
         ]
         for name in self.too_large:
             for query, seed in self.common.seeds(name).items():
-                record = self._by_id(query)
-                self.queries[record.query.name] = replace(record, shares=(), seed=seed)
+                self._change(query, shares=(), seed=seed)
 
     def measured(self, work: list[QueryWork], shared: list[SharedWork]) -> list[tuple[str, int, int, float]]:
         """For each query group that were answered together: the longest window in ticks, how many they
@@ -511,74 +472,61 @@ class Draft:
             if isinstance(fault.error, StateError):  # a full disk or a damaged file is not the query's fault
                 raise fault.error
             for query in self.common.members(name) or (name, *self._readers.get(name, ())):
-                record = self._by_id(query)
+                record = self.by_id(query)
                 if record.is_running:
                     error = {"code": fault.error.code, "message": fault.error.message}
                     more = {"hint": fault.error.hint, "trace": fault.trace}
                     self.queries[record.query.name] = record.failed({**error, **more})
 
     def _reaches(self, query: str, latest: int) -> None:
-        record = self._by_id(query)
-        known = latest if record.latest is None else max(latest, record.latest)
-        self.queries[record.query.name] = replace(record, latest=known)
+        before = self.by_id(query).latest
+        self._change(query, latest=latest if before is None else max(latest, before))
 
-    def _branches_reach(self, record: QueryRecord, clocks: tuple[int | None, ...]) -> None:
-        """A branch whose input has ended before stays where its clock was then."""
-        known = record.reached or (None,) * len(clocks)
-        reached = tuple(old if new is None else new for old, new in zip(known, clocks, strict=True))
-        self.queries[record.query.name] = replace(record, reached=reached)
+    def _change(self, query: str, **known: Any) -> None:
+        self.queries[self._names[query]] = replace(self.by_id(query), **known)
 
-    def _by_id(self, query: str) -> QueryRecord:
+    def by_id(self, query: str) -> QueryRecord:
         return self.queries[self._names[query]]
 
     # ------------------------------------------------------------ the manifest
 
-    def manifest(self, shards: int) -> Manifest:
+    def manifest(self) -> Manifest:
         """The successor of the last commit."""
         is_kept = any(record.is_running for record in self.queries.values()) or self._undeclared
         chunks = {number: refs for number, refs in self._files.items() if refs and is_kept}
-        tables = {**self._known_tables, **{name: r.to_state() for name, r in self.tables.items()}}
+        tables = {**self.known.tables, **{name: r.to_state() for name, r in self.tables.items()}}
         held = {file for table in tables.values() for file in table.options["history"]}
         deltas = tuple(ref for ref in self._deltas if ref.name in held or self._is_needed(ref))
-        answers = retention.last_answers(self.last.chunks.get(ANSWERS, ()), self._outgoing, self._answering)
+        answering = {r.id for r in self.queries.values() if r.is_running and r.query.plan.is_by_extent}
+        answers = retention.last_answers(
+            self.last.chunks.get(ANSWERS, ()), self._outgoing, answering | self.undeclared_ids
+        )
         own = {DRIVER: deltas, KEPT: tuple(self._kept), ANSWERS: answers, KEYS: tuple(self._keys)}
+        common = self.common.decisions(self.shared_states, self.shares_elsewhere, self.too_large)
         return self.last.successor(
-            shards=shards,
-            streams={**self._known_streams, **{name: r.to_state() for name, r in self.streams.items()}},
+            shards=self.place.shards,
+            streams={**self.known.streams, **{name: r.to_state() for name, r in self.streams.items()}},
             tables=tables,
             queries={**self._undeclared, **{r.query.name: r.to_state() for r in self.queries.values()}},
             chunks={**chunks, **{key: refs for key, refs in own.items() if refs}},
             outbox=tuple(self._entries()),
-            decisions={
-                **self.decisions,
-                **self.common.decisions(self.shared_states, self.shares_elsewhere, self.too_large),
-            },
+            decisions={**self.decisions, **common},
         )
-
-    @property
-    def _answering(self) -> set[str]:
-        """The queries whose last answer can be asked for."""
-        known = {state.options["id"] for state in self._undeclared.values()}
-        return known | {r.id for r in self.queries.values() if r.is_running and r.query.plan.is_by_extent}
-
-    @property
-    def known(self) -> set[str]:
-        """The ids of all queries there are, declared or not."""
-        return {state.options["id"] for state in self._undeclared.values()} | set(self._names)
-
-    @property
-    def _known_streams(self) -> dict[str, StreamState]:
-        return {name: s for name, s in self.last.streams.items() if name not in self.dropped_streams}
-
-    @property
-    def _known_tables(self) -> dict[str, StreamState]:
-        return {name: t for name, t in self.last.tables.items() if name not in self.dropped_tables}
 
     @property
     def _undeclared(self) -> dict[str, QueryState]:
         """Queries that the last commit knows and nobody has declared yet: they keep all they have."""
-        gone = {*self.dropped, *self.queries}
-        return {name: state for name, state in self.last.queries.items() if name not in gone}
+        return {name: state for name, state in self.known.queries.items() if name not in self.queries}
+
+    @property
+    def undeclared_ids(self) -> set[str]:
+        """Their ids: what was decided for them stands."""
+        return {state.options["id"] for state in self._undeclared.values()}
+
+    @property
+    def ids(self) -> set[str]:
+        """The ids of all queries there are, declared or not."""
+        return self.undeclared_ids | self._names.keys()
 
     @property
     def shares_elsewhere(self) -> set[str]:
@@ -602,8 +550,9 @@ class Draft:
         wanted = {record.id for record in self.queries.values() if record.is_running}
         sections = late_section, malformed_rows.malformed_section
         wanted |= {of(name) for name in self.streams for of in sections} | self.archived
-        gone = {state.options["id"] for name, state in self.last.queries.items() if name in self.dropped}
-        gone |= {of(name) for name in self.dropped_streams for of in sections}
+        queries, streams = self.last.queries, self.last.streams
+        gone = {queries[name].options["id"] for name in queries.keys() - self.known.queries.keys()}
+        gone |= {of(name) for name in streams.keys() - self.known.streams.keys() for of in sections}
         gone |= {s for e in self.last.outbox for s in e.pending if ingest.is_archived(s)} - self.archived
         for entry in self.last.outbox:
             left = entry.delivered(self.delivered.get(entry.ref.name, set()) | gone)
@@ -620,10 +569,6 @@ class Draft:
     def _outgoing(self) -> list[ChunkRef]:
         """The outbox files of this epoch; each knows who else reads its sections."""
         return [replace(ref, metadata=with_readers(ref, self._readers)) for ref in self._outbox]
-
-
-def _is_due(work: QueryWork) -> bool:
-    return work.query.unit.is_due(work.clock)
 
 
 def _commit(delta: ChunkRef) -> int:

@@ -321,8 +321,10 @@ class Shedding:
     ) -> tuple[agreement.Unread | None, ...]:
         """For each level of a query but the last, the windows whose answers nobody needs."""
         phases, unit = self.phases.get(record.id, Phases()), record.bundle.unit
+        if phases.is_idle or unit.stages == 1:
+            return ()
         begin, end = clock.least[0], clock.greatest[1]
-        if phases.is_idle or unit.stages == 1 or abs(begin) == INFINITY or abs(end) == INFINITY:
+        if abs(begin) == INFINITY or abs(end) == INFINITY:
             return ()
         running = [each for each in draft.queries.values() if each.is_running]
         query = self._shared(running).sharing.agreed.get(record.id)
@@ -361,7 +363,7 @@ class Shedding:
 
     def _decided(self, draft: Draft, running: Sequence[QueryRecord]) -> Shedding:
         """The next phase of each query."""
-        phases = {name: each for name, each in self.phases.items() if name in _undeclared(draft)}
+        phases = {name: each for name, each in self.phases.items() if name in draft.undeclared_ids}
         begins = {group.name: self._begin(draft, group) for group in self.sharing.groups}
         for record in running:
             known = self.phases.get(record.id, Phases())
@@ -374,7 +376,7 @@ class Shedding:
             if free is not None:
                 p, suspended = self._loss(record.id, cycles)
                 known = known.then(free, cycles, p, self.seed, suspended=suspended)
-            clock = _clock(draft, record)
+            clock = record.clock(draft.streams, draft.tables)
             phases[record.id] = known.since(int(clock)) if abs(clock) != INFINITY else known
         used = {name: each for name, each in phases.items() if each.items or name in self.sharing.agreed}
         return replace(self, phases=used)
@@ -418,7 +420,7 @@ class Shedding:
                 new = gaps(phases, grid, since, until)
                 known = joined(found.get(record.id, ()), new, grid.period)
                 found[record.id], told[record.id] = tuple(known[-MOST_GAPS:]), until
-        alive = {*(record.id for record in draft.queries.values()), *_undeclared(draft)}
+        alive = draft.ids
         return replace(
             self,
             gaps={name: each for name, each in found.items() if name in alive and each},
@@ -456,21 +458,9 @@ def _expected(stream: StreamRecord, cycle: int) -> tuple[int, int]:
     return begin, max(begin, stream.greatest) + AHEAD * cycle
 
 
-def _undeclared(draft: Draft) -> set[str]:
-    """Queries that the last commit knows and nobody has declared yet: what was decided for them stands."""
-    gone = {*draft.dropped, *draft.queries}
-    return {state.options["id"] for name, state in draft.last.queries.items() if name not in gone}
-
-
 def _blocked(running: Sequence[QueryRecord], sharing: SheddingGroups) -> set[str]:
     """Streams read by somebody who loses nothing."""
     return {name for record in running if record.id not in sharing.agreed for name in record.streams}
-
-
-def _clock(draft: Draft, record: QueryRecord) -> float:
-    known = {name: draft.streams[name].known for name in record.streams}
-    held = {name: draft.tables[name].progress for name in record.tables}
-    return record.bundle.unit.progress(known, held)
 
 
 def _width(record: QueryRecord) -> int:
@@ -510,7 +500,7 @@ def _moved(draft: Draft, group: SheddingGroup) -> int:
 
 def _final(draft: Draft, record: QueryRecord) -> int | None:
     """The last instant up to which windows are final; at the end of input, the last one with a row."""
-    clock = _clock(draft, record)
+    clock = record.clock(draft.streams, draft.tables)
     if abs(clock) != INFINITY:
         return int(clock)
     return _seen(draft, record.streams, _width(record)) if clock == INFINITY else None

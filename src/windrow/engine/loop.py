@@ -20,16 +20,16 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from threading import Condition, Event, Thread
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
-from windrow.engine.engine import Arrival, Engine, SourceChanged, WatermarkAdvance, sealed
+from windrow.engine.engine import Arrival, SourceChanged, WatermarkAdvance, sealed
 from windrow.engine.engine import Event as Told
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.spark.failures import job_failed
@@ -42,32 +42,33 @@ from windrow.windows.domain import INFINITY
 from windrow.windows.progress import OrderedPer
 
 if TYPE_CHECKING:
-    from windrow.engine.tables import Refreshing
+    import pyarrow as pa
+
+    from windrow.engine.output.dispatch import Delivering
+    from windrow.engine.records import QueryRecord, StreamRecord
+    from windrow.engine.tables import Refreshing, TableRecord
     from windrow.spark.sources.table_source import Content
+    from windrow.state.manifest import Manifest
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class StandingHere:
+@contextmanager
+def standing_here(stop: Callable[[], None]) -> Iterator[None]:
     """Calls `stop` at the first signal, for the length of a block."""
 
-    def __init__(self, stop: Callable[[], None]) -> None:
-        self._stop = stop
-        self._before: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            self._before = {each: signal.signal(each, self._on_signal) for each in _SIGNALS}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for each, handler in self._before.items():
-            signal.signal(each, handler)
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self._stop()
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        stop()
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {each: signal.signal(each, on_signal) for each in (_SIGNALS if is_main else ())}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 #: seconds between looks at the clock when no rows come
@@ -92,6 +93,33 @@ PASSING = frozenset({"job-failed", "worker-late", "worker-died", "source-away", 
 DEATHS = 2
 
 
+class Driven(Protocol):
+    """An engine, as far as the loop drives it."""
+
+    streams: dict[str, StreamRecord]
+    tables: dict[str, TableRecord]
+    queries: dict[str, QueryRecord]
+    events: list[Told]
+    delivering: Delivering
+
+    @property
+    def now(self) -> Callable[[], int]: ...
+    @property
+    def last(self) -> Manifest: ...
+    def keys_of(self, stream: str) -> pa.Table | None: ...
+    def read_from(self, name: str, source: Source) -> None: ...
+    def epoch(
+        self,
+        arrivals: Sequence[Arrival] = ...,
+        promises: Sequence[WatermarkAdvance] = ...,
+        seals: Sequence[str] = ...,
+        unwatched: Mapping[str, int] | None = ...,
+    ) -> Manifest: ...
+    def deliver(self, *, only_due: bool = ...) -> None: ...
+    def maintain(self) -> None: ...
+    def tell(self, kind: str, name: str, error: WindrowError | None) -> None: ...
+
+
 @dataclass(frozen=True)
 class Taken:
     """What an epoch takes of one stream."""
@@ -105,7 +133,7 @@ class Taken:
 class Loop:
     """One run of the engine over its sources."""
 
-    engine: Engine
+    engine: Driven
     #: of one that is away there is what opens it
     sources: dict[str, Source]
     checkpoints: Path
@@ -156,7 +184,8 @@ class Loop:
             self.engine.delivering.begin(self.wake)
             self.engine.deliver()
             self._refresh()
-            self._begin()
+            for name in list(self.sources):
+                self._begin_with(name)
             while not self.stopping.is_set():
                 taken = self._what_to_take()
                 if taken or self.promises or self._watched.is_due():
@@ -183,31 +212,21 @@ class Loop:
             )
         self.engine.read_from(name, source)
 
-    def _begin(self) -> None:
-        """Every source learns where it is; slow ones are looked at from now on."""
-        for name in list(self.sources):
-            self._begin_with(name)
-
     def _begin_with(self, name: str) -> None:
         source, record = self.sources[name], self.engine.streams[name]
         if source.is_bounded and record.known.sealed:
             return
-        folder = self.checkpoints / file_name(name)
-        keys = self.engine.keys_of(name)
+        folder, keys = self.checkpoints / file_name(name), self.engine.keys_of(name)
         how = self.wake, self.once, folder, self.trigger
         source.begin(Begun(name, record.read.offsets, keys, *how))
         if self.once or source.is_bounded:
             self._aim(name)
         elif source.is_slow:
-            self._look_at(name)
+            self._look_at(self._looks, name, source)
 
-    def _look_at(self, name: str) -> None:
-        self._looks[name] = self._started_look(name, self.sources[name])
-
-    def _started_look(self, name: str, source: Source) -> Look:
-        look = Look(name, source, self.board, lambda: self.engine.now())
-        look.start()
-        return look
+    def _look_at(self, looks: dict[str, Look], name: str, source: Source) -> None:
+        looks[name] = Look(name, source, self.board, lambda: self.engine.now())
+        looks[name].start()
 
     def _aim(self, name: str) -> None:
         """Find out how far to go with a source. One that does not answer is waited for, if the run does."""
@@ -218,7 +237,7 @@ class Loop:
             if self.once or error.code not in PASSING:
                 raise
             self.sources[name] = Absent(lambda: _answering(source), error)
-            self._look_at(name)
+            self._look_at(self._looks, name, self.sources[name])
             return
         if isinstance(source, Absent):
             self._take_up(name, found)
@@ -269,7 +288,7 @@ class Loop:
             elif self.once:
                 self.tables.take_over(name, self._asked(ask))
             elif name not in self._table_looks:
-                self._table_looks[name] = self._started_look(name, TableNews(ask))
+                self._look_at(self._table_looks, name, TableNews(ask))
         self.tables.looked()
 
     def _take_over(self, tables: Refreshing, name: str) -> None:
@@ -281,7 +300,7 @@ class Loop:
             self.board.forget(name, entirely=is_dropped)
         if answer is not None:
             self._answered.add(name)
-            tables.take_over(name, answer.content)
+            tables.take_over(name, *answer)
 
     def _without_tables(self) -> set[str]:
         """The streams that some query reads with a table of which it is not known what it holds: nobody has
@@ -401,7 +420,7 @@ class Loop:
             suspect = self._suspects.get(each.stream)
             if suspect is not None and suspect.at == each.end.at:
                 del self._suspects[each.stream]
-        self.engine.calm()
+        self.engine.tell("retried", "epoch", None)
         self.watch()
 
     def _arrival(self, taken: Taken) -> Arrival:
@@ -426,7 +445,7 @@ class Loop:
             return self._left_out(taken, *(each.stream for each in changed))
         if error.code not in PASSING or attempt >= ATTEMPTS:
             raise error
-        self.engine.tell(Told("retried", "epoch", error))
+        self.engine.tell("retried", "epoch", error)
         if error.code == "worker-died" and attempt >= DEATHS and taken:
             return self._halved(taken, error)
         if isinstance(error, SourceError) and not self.once:
@@ -451,7 +470,7 @@ class Loop:
         left is looked at in the next epochs, so that at last the row is known by itself."""
         if len(taken) > 1:
             return taken[: len(taken) // 2]
-        ((name, source, end),) = ((each.stream, each.source, each.end) for each in taken)
+        name, source, end = taken[0].stream, taken[0].source, taken[0].end
         start = self.engine.streams[name].read.offsets
         half = source.half(start, end)
         if half is None:
@@ -570,19 +589,12 @@ class TableNews(Source):
 
     def __init__(self, ask: Callable[[], Content | None]) -> None:
         self._ask = ask
-        self._answer: TableAnswer | None = None
+        self._answer: tuple[Content | None] | None = None
 
-    def latest(self) -> TableAnswer:
-        """The first answer."""
-        self._answer = self._answer or TableAnswer(self._ask())
+    def latest(self) -> tuple[Content | None]:
+        """The first answer: what is new in the table, if anything is."""
+        self._answer = self._answer or (self._ask(),)
         return self._answer
-
-
-@dataclass(frozen=True)
-class TableAnswer:
-    """What is new in a table; None if nothing is."""
-
-    content: Content | None
 
 
 class Board:
@@ -692,7 +704,7 @@ class Watched:
     away, is behind a limit or is not asked, time does not count, not even when it answers again.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Driven) -> None:
         self._engine = engine
         now = engine.now()
         #: for each stream up to which moment that is so

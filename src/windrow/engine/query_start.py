@@ -64,6 +64,8 @@ class Basis:
     tables: Mapping[str, Table] = field(default_factory=dict)
     statistics: Statistics | None = None
     planner: PlanFunction = plan_query
+    #: promises about single groups may come from outside, about any stream
+    by_group: bool | None = None
 
 
 NOTHING = Basis()
@@ -73,9 +75,7 @@ def begun(
     query: StandingQuery,
     commit: int,
     stored: QueryState | None = None,
-    *,
     basis: Basis = NOTHING,
-    by_group: bool | None = None,
 ) -> QueryRecord:
     """A query's record after a commit: a new one, planned by a basis; or the one whose state is stored, under
     its old id and by its old plan."""
@@ -84,19 +84,26 @@ def begun(
     code = "\0".join(definition.fingerprint for definition in used)
     fingerprint = blake2b(f"{text}\0{code}".encode(), digest_size=16).hexdigest()
     if stored is not None and stored.fingerprint != fingerprint:
-        raise _changed(query.name, stored.text, text)
-    name = stored.options["id"] if stored else f"{query.name}@{commit + 1}"
-    if stored is None:
-        physical = basis.planner(query.plan, basis.statistics, by_group=by_group)
-        return _recorded(
-            query, physical, Bundle.of(name, physical, fingerprint, aggregates=used), text, commit
+        raise StateError(
+            f"query `{query.name}` is not the one that this state belongs to; it was:\n{stored.text}\n"
+            f"and is now:\n{text}",
+            code="query-changed",
+            hint=f"DROP QUERY {query.name} first, give the new one another name, or use a new state"
+            " directory",
         )
-    plan = RecordedPlan.from_json(stored.options["plan"])
-    physical = plan.resumed(query.name, query.plan, basis.streams, basis.tables, by_group)
+    if stored is None:
+        name = f"{query.name}@{commit + 1}"
+        physical = basis.planner(query.plan, basis.statistics, by_group=basis.by_group)
+    else:
+        name, plan = stored.options["id"], RecordedPlan.from_json(stored.options["plan"])
+        physical = plan.resumed(query.name, query.plan, basis.streams, basis.tables, basis.by_group)
     bundle = Bundle.of(name, physical, fingerprint, aggregates=used)
-    record = _recorded(query, physical, bundle, text, commit).resumed(stored)
-    if record.is_running and not record.shares:
-        plan.check(query.name, record.bundle.unit)
+    written = RecordedPlan.of(physical, bundle.unit)
+    record = QueryRecord(query, physical, bundle, text, absorbed=commit, recorded=written)
+    if stored is not None:
+        record = record.resumed(stored)
+        if record.is_running and not record.shares:
+            plan.check(query.name, record.bundle.unit)
     return record
 
 
@@ -120,13 +127,6 @@ def recorded(
     if not found[0].shares:
         plan.check(name, found[0].bundle.unit)
     return found[0]
-
-
-def _recorded(
-    query: StandingQuery, physical: PhysicalPlan, bundle: Bundle, text: str, commit: int
-) -> QueryRecord:
-    recorded = RecordedPlan.of(physical, bundle.unit)
-    return QueryRecord(query, physical, bundle, text, absorbed=commit, recorded=recorded)
 
 
 def check_stream(record: StreamRecord) -> None:
@@ -175,14 +175,6 @@ _DAY, _MOST_A_DAY = 86_400_000_000, 1_000_000_000
 def _user_aggregates(query: StandingQuery) -> tuple[Definition, ...]:
     gammas = (node for node in query.plan.walk() if isinstance(node, Aggregate))
     return definitions(call.function for gamma in gammas for _, call in gamma.aggregates)
-
-
-def _changed(name: str, before: str, now: str) -> StateError:
-    return StateError(
-        f"query `{name}` is not the one that this state belongs to; it was:\n{before}\nand is now:\n{now}",
-        code="query-changed",
-        hint=f"DROP QUERY {name} first, give the new one another name, or use a new state directory",
-    )
 
 
 #: the engine itself changes a plan only for one that costs less than this share of it
@@ -313,7 +305,7 @@ def _rebuild(engine: Between, before: QueryRecord, after: QueryRecord) -> None:
     """Make the states of a query those of its new plan, and commit it."""
     draft, name = engine.draft(), before.query.name
     draft.queries[name] = after
-    work = [replace(draft._work(after), deltas=(), replaced=before.bundle)]
+    work = [replace(draft.work_of(after), deltas=(), replaced=before.bundle)]
     reports = engine.rework(draft, work)
     faults = [fault for report in reports for fault in report.faults.values()]
     if faults:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windrow.algebra.canonical import canonical_text, thing_of
 from windrow.algebra.catalog import Late, Stream, Table
@@ -25,6 +25,9 @@ from windrow.spark.sources import Source, is_bounded
 from windrow.state.manifest import QueryState, SourceState, StreamState
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 from windrow.windows.progress import Progress
+
+if TYPE_CHECKING:
+    from windrow.engine.tables import TableRecord
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,19 @@ class StreamRecord:
         )
 
     @classmethod
-    def from_state(cls, stream: Stream, state: StreamState, place: str) -> StreamRecord:
-        """As a manifest remembers it; the declaration must be the same."""
+    def from_state(cls, stream: Stream, state: StreamState | None, place: str) -> StreamRecord:
+        """As a manifest remembers it, if it does; the declaration must be the same."""
+        if state is None:
+            return cls.new(stream)
         stored = state.options["declaration"]
         if stored != declaration(stream):
-            raise _changed_stream(stream, stored, place)
+            now = declaration(stream)
+            what = _PARTS[next(key for key in {**now, **stored} if now.get(key) != stored.get(key))]
+            raise StateError(
+                f"stream `{stream.name}` was declared otherwise when {place} was written: its {what} changed",
+                code="stream-changed",
+                hint="declare it as before, or use a new state directory and read the sources again",
+            )
         known = Known(
             Progress.from_json(state.progress),
             state.options["per"],
@@ -96,17 +107,23 @@ class StreamRecord:
             state.sealed,
             {name: Progress.from_json(each) for name, each in state.options.get("also", {}).items()},
         )
-        counts = state.late, state.shed, state.options.get("malformed", 0)
-        found = cls(stream, known, *counts, state.options["greatest"], state.source)
-        found = replace(found, unwatched=state.options.get("unwatched", 0))
-        return found if stream.keep is None else replace(found, kept_from=_kept_from(found, state))
-
-
-def _kept_from(record: StreamRecord, state: StreamState) -> Instant:
-    """Where the kept rows begin; of a stream that is kept only now, after all that were seen."""
-    if "kept_from" in state.options:
-        return read_instant(state.options["kept_from"])
-    return -INFINITY if record.greatest is None else record.greatest + 1
+        greatest: int | None = state.options["greatest"]
+        kept_from: Instant | None = None
+        if stream.keep is not None and "kept_from" in state.options:
+            kept_from = read_instant(state.options["kept_from"])
+        elif stream.keep is not None:  # only from now on: after all rows that were seen
+            kept_from = -INFINITY if greatest is None else greatest + 1
+        return cls(
+            stream,
+            known,
+            state.late,
+            state.shed,
+            state.options.get("malformed", 0),
+            greatest,
+            state.source,
+            kept_from=kept_from,
+            unwatched=state.options.get("unwatched", 0),
+        )
 
 
 #: what the parts of a declaration are called
@@ -204,6 +221,17 @@ class QueryRecord:
     def is_running(self) -> bool:
         return self.status == "running"
 
+    def inputs(
+        self, streams: Mapping[str, StreamRecord], tables: Mapping[str, TableRecord]
+    ) -> tuple[dict[str, Known], dict[str, Instant]]:
+        """What is known of its streams, and how far its tables are."""
+        known = {name: streams[name].known for name in self.streams}
+        return known, {name: tables[name].progress for name in self.tables}
+
+    def clock(self, streams: Mapping[str, StreamRecord], tables: Mapping[str, TableRecord]) -> Instant:
+        """How far its answers are."""
+        return self.bundle.unit.progress(*self.inputs(streams, tables))
+
     def failed(self, error: dict[str, Any]) -> QueryRecord:
         """The same, stopped for good."""
         return replace(self, status="failed", error=error, shares=(), seed=None)
@@ -292,13 +320,3 @@ def query_text(query: StandingQuery) -> str:
         return print_query(query.plan)
     except QueryError:
         return canonical_text(query.plan)
-
-
-def _changed_stream(stream: Stream, stored: dict[str, Any], place: str) -> StateError:
-    now = declaration(stream)
-    what = next(key for key in {**now, **stored} if now.get(key) != stored.get(key))
-    return StateError(
-        f"stream `{stream.name}` was declared otherwise when {place} was written: its {_PARTS[what]} changed",
-        code="stream-changed",
-        hint="declare it as before, or use a new state directory and read the sources again",
-    )

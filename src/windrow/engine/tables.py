@@ -118,8 +118,10 @@ class TableRecord:
         )
 
     @classmethod
-    def from_state(cls, table: Table, shelf: Shelf, state: StreamState, place: str) -> TableRecord:
-        """As a manifest remembers it; the declaration must be the same."""
+    def from_state(cls, table: Table, shelf: Shelf, state: StreamState | None, place: str) -> TableRecord:
+        """As a manifest remembers it, if it does; the declaration must be the same."""
+        if state is None:
+            return cls(table, shelf)
         stored, now = state.options["declaration"], table_declaration(table)
         if stored != now:
             what = next(key for key in {**now, **stored} if now.get(key) != stored.get(key))

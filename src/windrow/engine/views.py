@@ -43,10 +43,14 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream
     from windrow.algebra.explain import Explanation
-    from windrow.engine.engine import Engine
+    from windrow.engine.load_shedding import Shedding
     from windrow.engine.records import QueryRecord, StreamRecord
+    from windrow.engine.refresh_scheduler import Refreshes
+    from windrow.engine.sharing.shared_state import Common
+    from windrow.engine.statistics import MeasuredWork
     from windrow.kernels.panes.program import Level
     from windrow.language.catalog import StandingQuery
+    from windrow.physical import PhysicalPlan
     from windrow.spark.frames import DataFrame, SparkSession
     from windrow.state.manifest import Facts, Manifest
     from windrow.state.store import Store
@@ -56,62 +60,49 @@ if TYPE_CHECKING:
 _OF = "\0"
 
 
-def observed(
-    store: Store,
-    last: Manifest,
-    query: QueryRecord,
-    shared_state: str | None = None,
-    counted_values: Mapping[str, tuple[str, int]] | None = None,
-) -> tuple[str, ...]:
+def observed(store: Store, last: Manifest, query: QueryRecord, common: Common) -> tuple[str, ...]:
     """The size of each operator's state, the largest first, what was seen of values, and how much was
-    answered. A query that shares has the state of its shared state; `counted_values` tells where its values
-    are there."""
-    names = _names(query.bundle.unit) if shared_state is None else {"0": "γ, panes, shared"}
-    found = _sizes(last, query.bundle.places if shared_state is None else {shared_state: ""})
+    answered. A query that shares has the state of its shared state."""
+    if query.shares:
+        names, found = {"0": "γ, panes, shared"}, _sizes(last, {_shared_state(query, common): ""})
+    else:
+        names, found = _names(query.bundle.unit), _sizes(last, query.bundle.places)
     largest = sorted(found.items(), key=lambda part: (-part[1].bytes, part[0]))
     lines = [f"{names.get(part, part)}: {_size(facts)}" for part, facts in largest if facts.rows]
     if len(lines) > 1:
         total = sum(facts.rows for facts in found.values()), sum(facts.bytes for facts in found.values())
         lines.append(f"together: {_counted(total[0])} rows, {_bytes(total[1])}")
-    if shared_state is None:
-        lines += _values(store, last, query)
-    else:
-        lines += _shared(store, last, query, shared_state, counted_values or {})
+    lines += _values(store, last, query, common)
     return (*(lines or ["no state"]), f"answered: {_counted(query.rows)} rows, up to commit {last.number}")
 
 
-def _values(store: Store, last: Manifest, query: QueryRecord) -> Iterator[str]:
-    """Of each argument whose values are counted: how many differ, and what follows from it."""
-    unit = query.bundle.unit
+def _shared_state(query: QueryRecord, common: Common) -> str:
+    return common.shared_state_of(query.shares) if query.shares else ""
+
+
+def _values(store: Store, last: Manifest, query: QueryRecord, common: Common) -> Iterator[str]:
+    """Of each argument whose values are counted, for the query or for several: how many differ, and what
+    follows from it."""
+    unit, shards = query.bundle.unit, [Shard(store, refs) for n, refs in last.chunks.items() if n >= 0]
     if isinstance(unit, GeneralUnit):
+        return
+    if query.shares:
+        operator, counted = f"{_shared_state(query, common)}{_OF}0", common.counted_values(query.id)
+        metas = [shard.state(operator).meta for shard in shards if operator in shard.operators]
+        seen = [
+            {name: n for table, of in counted.items() for name, n in seen_of(meta, *of, table).items()}
+            for meta in metas
+        ]
+        yield from _values_of(unit.program.bottom, seen)
         return
     for stage, level in enumerate(unit.program.levels):
         if isinstance(level.kernel, Differences):
             operator = f"{query.id}{_OF}{stage}"
-            shards = [Shard(store, files) for shard, files in last.chunks.items() if shard >= 0]
             metas = [shard.state(operator).meta for shard in shards if operator in shard.operators]
             yield from _values_of(level, metas)
 
 
-def _shared(
-    store: Store,
-    last: Manifest,
-    query: QueryRecord,
-    shared_state: str,
-    counted_values: Mapping[str, tuple[str, int]],
-) -> Iterator[str]:
-    """The same of values that are counted for several queries."""
-    unit, operator = query.bundle.unit, f"{shared_state}{_OF}0"
-    assert not isinstance(unit, GeneralUnit)
-    metas: list[Mapping[str, int]] = []
-    for shard in (Shard(store, files) for number, files in last.chunks.items() if number >= 0):
-        meta = shard.state(operator).meta if operator in shard.operators else {}
-        seen = [seen_of(meta, *where, table) for table, where in counted_values.items()]
-        metas.append({name: value for each in seen for name, value in each.items()})
-    yield from _values_of(unit.program.bottom, metas)
-
-
-def _values_of(level: Level, metas: list[Mapping[str, int]]) -> Iterator[str]:
+def _values_of(level: Level, metas: Sequence[Mapping[str, int]]) -> Iterator[str]:
     measures = level.answers.measures
     for table in measures.layouts:
         seen = [meta for meta in metas if f"{CELLS}{table}" in meta]
@@ -140,7 +131,7 @@ def _sizes(last: Manifest, places: Mapping[str, str]) -> dict[str, Facts]:
     return found
 
 
-def _names(unit: Unit) -> Mapping[str, str]:
+def _names(unit: Unit) -> dict[str, str]:
     if isinstance(unit, GeneralUnit):
         return {path: operator.name or type(operator).__name__ for path, operator in unit.program.operators()}
     levels = range(len(unit.program.levels))
@@ -249,6 +240,28 @@ def _still(record: _Record | None, kind: str, name: str) -> _Record:
     return record
 
 
+class RunningQueries(Protocol):
+    """An engine, as far as a view of a query looks into it."""
+
+    queries: dict[str, QueryRecord]
+    streams: dict[str, StreamRecord]
+    tables: dict[str, tables.TableRecord]
+    common: Common
+    shedding: Shedding
+    refreshes: Refreshes
+    costs: MeasuredWork
+    seconds: dict[str, float]
+    ended: WindrowError | None
+
+    @property
+    def last(self) -> Manifest: ...
+    @property
+    def store(self) -> Store: ...
+    def note_sharing(self) -> None: ...
+    def would_run(self, query: StandingQuery) -> PhysicalPlan: ...
+    def leader_of(self, record: QueryRecord) -> QueryRecord | None: ...
+
+
 class QuerySession(Protocol):
     """What a query asks of the session it was registered in."""
 
@@ -256,14 +269,13 @@ class QuerySession(Protocol):
 
     @property
     def is_running(self) -> bool: ...
-
     def drop(self, name: str) -> None: ...
 
 
 class Query:
     """A standing query that is registered."""
 
-    def __init__(self, engine: Engine, name: str, session: QuerySession) -> None:
+    def __init__(self, engine: RunningQueries, name: str, session: QuerySession) -> None:
         self._engine, self.name, self._session = engine, name, session
         self._stopped: QueryRecord | None = None
 
@@ -360,24 +372,26 @@ class Query:
     @property
     def progress(self) -> QueryProgress:
         """How far it is."""
-        self._engine.note_sharing()
+        engine = self._engine
+        engine.note_sharing()
         record = self._record
-        known = {name: self._engine.streams[name].known for name in record.streams}
-        held = {name: self._engine.tables[name].progress for name in record.tables}
-        clock = record.bundle.unit.progress(known, held)
-        status, error = self._status(record)
-        timing = self._engine.timing(record)
-        asked = (timing.asked, timing.had, timing.late) if timing is not None else (None, None, 0.0)
-        missing = sum(gap.windows for gap in self._engine.shedding.gaps.get(record.id, ()))
-        more = record.physical.sharing.brief, *asked, self._engine.cost_share(record), missing
-        return QueryProgress(status, clock, record.rows, record.complete_from, error, *more)
-
-    def _status(self, record: QueryRecord) -> tuple[str, dict[str, Any] | None]:
-        """How it does, and why so: if the run has ended by itself, it does not run either."""
-        ended = self._engine.ended
-        if ended is None or not record.is_running:
-            return self._engine.shedding.status(record), record.error
-        return "stopped", {"message": ended.message, "code": ended.code, "hint": ended.hint}
+        status, error, ended = engine.shedding.status(record), record.error, engine.ended
+        if ended is not None and record.is_running:  # if the run has ended by itself, so has the query
+            status, error = "stopped", {"message": ended.message, "code": ended.code, "hint": ended.hint}
+        timing, seconds = engine.refreshes.timing(record), sum(engine.seconds.values())
+        return QueryProgress(
+            status,
+            record.clock(engine.streams, engine.tables),
+            record.rows,
+            record.complete_from,
+            error,
+            shares=record.physical.sharing.brief,
+            period=None if timing is None else timing.asked,
+            had=None if timing is None else timing.had,
+            late=0.0 if timing is None else timing.late,
+            cost=engine.seconds.get(record.id, 0.0) / seconds if seconds else 0.0,
+            missing=sum(gap.windows for gap in engine.shedding.gaps.get(record.id, ())),
+        )
 
     @property
     def gaps(self) -> pa.Table:
@@ -465,23 +479,17 @@ class Query:
     @declarations.checked
     def explain(self, analyze: bool = False) -> Explanation:
         """How it runs; with `analyze` also what its state is after the last commit."""
-        self._engine.note_sharing()
-        query, shares = self._record.query, self._record.shares
-        shared_state = self._engine.common.shared_state_of(shares) if shares else None
-        counted_values = self._engine.common.counted_values(self._record.id) if shares and analyze else {}
-        known = self._engine.store, self._engine.last, self._record
-        seen = observed(*known, shared_state, counted_values) if analyze else ()
+        engine, seen = self._engine, tuple[str, ...]()
+        engine.note_sharing()
+        record, query = self._record, self._record.query
         if analyze:
-            costs, agreed = self._engine.costs, self._engine.shedding.agreed(self._record)
-            seen += (
-                *costs.lines(self._record.id),
-                *explain.what_it_saves(agreed, costs.seconds(self._record.id)),
-            )
+            saved = explain.what_it_saves(engine.shedding.agreed(record), engine.costs.seconds(record.id))
+            sizes = observed(engine.store, engine.last, record, engine.common)
+            seen = (*sizes, *engine.costs.lines(record.id), *saved)
         found = explain.described(
-            self._record.running, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
+            record.running, name=query.name, sink=query.sink, observed=seen, max_gap=query.max_gap
         )
-        leader, refreshes = self._engine.leader_of(self._record), self._engine.refreshes
-        runs = with_sharing(found.runs, self._record, leader, refreshes.period(self._record.id))
+        runs = with_sharing(found.runs, record, engine.leader_of(record), engine.refreshes.period(record.id))
         return replace(found, runs=(*runs, *self._would_run()))
 
     def _would_run(self) -> list[str]:
@@ -556,10 +564,16 @@ class TableView:
         return published(frame_of(schema, rows).to_arrow(), rows_schema(schema))
 
 
+class Streams(Protocol):
+    """What has streams; the records of a stream follow each other."""
+
+    streams: dict[str, StreamRecord]
+
+
 class StreamView:
     """A stream that is registered."""
 
-    def __init__(self, engine: Engine, name: str) -> None:
+    def __init__(self, engine: Streams, name: str) -> None:
         self._engine, self.name = engine, name
 
     def __repr__(self) -> str:

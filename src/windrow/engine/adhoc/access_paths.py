@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import polars as pl
 
+from windrow.algebra.explain.operators import quantity
 from windrow.algebra.plan import Emit, StreamWord, Window
 from windrow.engine.adhoc.snapshot import Needs, QuestionSnapshot, without_order
 from windrow.engine.output.outbox import Stored, stored_as
@@ -28,7 +29,7 @@ from windrow.optimizer.prune_columns import prune_columns
 from windrow.state.chunk import open_chunk
 from windrow.state.names import ANSWERS, KEPT
 from windrow.state.store import LocalStore, Store
-from windrow.windows.domain import INFINITY, MICROSECONDS, Domain, Instant
+from windrow.windows.domain import INFINITY, Domain, Instant
 from windrow.windows.rows import RowsWindow
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from windrow.engine.records import StreamRecord
     from windrow.language.catalog import StandingQuery
     from windrow.state.manifest import ChunkRef, Manifest
-    from windrow.windows.spec import Grid
 
 # ------------------------------------------------------------ columns
 #
@@ -70,10 +70,8 @@ def columns_read(snapshot: QuestionSnapshot) -> Mapping[str, Columns]:
     return {name: columns for name, columns in found.items() if name not in whole}
 
 
-def read_columns(store: Store, ref: ChunkRef, stream: Stream, columns: Columns | None) -> pl.DataFrame:
+def _read_columns(store: Store, ref: ChunkRef, stream: Stream, columns: Columns | None) -> pl.DataFrame:
     """The rows of a sub-window, with NULL in all columns but those that are wanted."""
-    if columns is None:
-        return read_kept(store, ref, stream)
     rows = read_kept(store, ref, stream, columns)
     nothing = empty_rows(stream).schema
     missing = [pl.lit(None, kind).alias(name) for name, kind in nothing.items() if name not in rows.columns]
@@ -98,13 +96,11 @@ def not_kept(wanted: WantedRows, window: Window, missed: NearMiss | None = None)
             code="not-kept",
             hint=f"declare it with {more or 'KEEP'}: rows are kept from then on{instead}",
         )
-    asked = (
-        "all of them"
-        if wanted.needs.begin == -INFINITY
-        else f"those from {_shown(stream, wanted.needs.begin)} on"
-    )
+    asked = "all of them"
     if wanted.needs.rows is not None:
         asked = f"the last {wanted.needs.rows}"
+    elif wanted.needs.begin != -INFINITY:
+        asked = f"those from {_shown(stream, wanted.needs.begin)} on"
     assert stream.keep is not None
     return QueryError(
         f"stream `{stream.name}` keeps rows from {_shown(stream, record.kept_from)} on"
@@ -127,7 +123,7 @@ def keep_text(keep: Keep, domain: Domain) -> str:
     """
     if keep.rows is not None:
         return f"KEEP {keep.rows} ROWS"
-    return f"KEEP {_length(keep.ticks or 0, domain)}"
+    return f"KEEP {quantity(keep.ticks or 0, domain)}"
 
 
 def _enough(stream: Stream, window: Window) -> str | None:
@@ -135,16 +131,7 @@ def _enough(stream: Stream, window: Window) -> str | None:
     if isinstance(spec, RowsWindow):
         return None if spec.partition_by else f"KEEP {spec.rows} ROWS"
     bounded = spec.depth is not None and spec.depth > 1
-    return f"KEEP {_length(int(spec.reach_back), stream.domain)}" if bounded else None
-
-
-def _length(ticks: int, domain: Domain) -> str:
-    if domain is not Domain.TIME:
-        return str(ticks)
-    units = [(name, size) for name, size in reversed(MICROSECONDS.items()) if ticks % size == 0]
-    name, size = units[0]
-    count = ticks // size
-    return f"{count} {name[:-1] if count == 1 else name}"
+    return f"KEEP {quantity(int(spec.reach_back), stream.domain)}" if bounded else None
 
 
 def _shown(stream: Stream, instant: Instant) -> str:
@@ -198,6 +185,17 @@ class AccessPath:
     def bytes(self) -> int:
         return sum(part.bytes for part in self.parts)
 
+    @property
+    def described(self) -> str:
+        """Where rows come from, for people."""
+        if self.tells_size:
+            return self.what
+        count = len(self.parts)
+        return f"{self.what}: {count} {'file' if count == 1 else 'files'}, {self.bytes} bytes"
+
+
+#: one way to get rows, if it is one for these
+
 
 OneWay: TypeAlias = Callable[[WantedRows], AccessPath | None]
 
@@ -227,7 +225,7 @@ def kept_sub_windows(wanted: WantedRows) -> AccessPath | None:
             f"{ref.name}{of_columns}",
             span_of(ref)[1],
             ref.bytes,
-            partial(read_columns, wanted.store, ref, record.stream, columns),
+            partial(_read_columns, wanted.store, ref, record.stream, columns),
             wanted.store.place(ref.name) if isinstance(wanted.store, LocalStore) else None,
             partial(kept_bytes, wanted.store, ref),
         )
@@ -241,14 +239,6 @@ def cheapest(wanted: WantedRows, offers: Sequence[OneWay]) -> AccessPath | None:
     """The way that reads least, the first of those that read the same; None if there is none."""
     found = [way for offer in offers if (way := offer(wanted)) is not None]
     return min(found, key=lambda way: way.bytes, default=None)
-
-
-# ------------------------------------------------------------ last answers
-#
-# The last answer of a standing query that answers window by window: what it says of now.
-#
-# Commits name the files of the newest answers until newer ones are there, delivered or not. An answer without
-# rows leaves no file, so the clock says which answer is the last one: rows about an earlier instant are gone.
 
 
 # ------------------------------------------------------------ instants
@@ -270,17 +260,14 @@ class Present:
     shown: int
 
 
-def slides(plan: Emit) -> bool:
-    """Whether answers are about windows that have ended."""
-    return all(leaf.spec.grid is not None for leaf in plan.leaves)
-
-
 def present_of(
     plan: Emit, streams: Mapping[str, StreamRecord], held: Sequence[Instant] = ()
 ) -> Present | None:
     """Now; None as long as nothing is known."""
     promised = [INFINITY if r.known.sealed else r.known.progress.progress for r in streams.values()]
-    clock = min([*promised, *held], default=INFINITY)
+    clock, grids = min([*promised, *held], default=INFINITY), [leaf.spec.grid for leaf in plan.leaves]
+    sliding = [grid for grid in grids if grid is not None]
+    slides = len(sliding) == len(grids)  # answers are about windows that have ended
     if clock == -INFINITY:
         return None
     if clock == INFINITY:
@@ -288,21 +275,21 @@ def present_of(
         if not seen:
             return None
         clock = max(seen) + 1
-        if slides(plan):
-            clock = max(_grid(leaf).first_after(max(seen)) for leaf in plan.leaves)
+        if slides:
+            clock = max(grid.first_after(max(seen)) for grid in sliding)
     known = int(clock)
-    if not slides(plan):
+    if not slides:
         return Present(known, known - 1, known - 1)
-    ends = [_grid(leaf).end(_grid(leaf).last_ending(known)) for leaf in plan.leaves]
+    ends = [grid.end(grid.last_ending(known)) for grid in sliding]
     return Present(known, known, max(ends, default=known))
 
 
-def _grid(leaf: Window) -> Grid:
-    assert leaf.spec.grid is not None
-    return leaf.spec.grid
-
-
-# ------------------------------------------------------------ answers
+# ------------------------------------------------------------ last answers
+#
+# The last answer of a standing query that answers window by window: what it says of now.
+#
+# Commits name the files of the newest answers until newer ones are there, delivered or not. An answer without
+# rows leaves no file, so the clock says which answer is the last one: rows about an earlier instant are gone.
 
 
 def way_to_answer(manifest: Manifest, store: Store, query: str) -> AccessPath:
@@ -310,18 +297,18 @@ def way_to_answer(manifest: Manifest, store: Store, query: str) -> AccessPath:
     state = manifest.queries.get(query)
     if state is None:
         raise QueryError(f"query `{query}` has not begun yet", code="no-answer", hint="commit it first: run")
-    section = state.options["id"]
-    places = [(ref, stored_as(ref, section)) for ref in manifest.chunks.get(ANSWERS, ())]
-    parts = [_part(store, ref, place) for ref, place in places if place is not None]
+    parts = []
+    for ref in manifest.chunks.get(ANSWERS, ()):
+        place = stored_as(ref, state.options["id"])
+        if place is not None:
+            own = "" if place.follower is None else f" {place.follower.query}"
+            name, size = f"{ref.name} {place.section}{own}", ref.operators[place.section].bytes
+            parts.append(SubWindow(name, 0, size, partial(_read_answer, store, ref, place)))
     return AccessPath(f"the last answer of query `{query}`", tuple(parts))
 
 
-def _part(store: Store, ref: ChunkRef, place: Stored) -> SubWindow:
-    def fetch() -> pl.DataFrame:
-        return to_frame(place.read(open_chunk(store, ref)))
-
-    own = "" if place.follower is None else f" {place.follower.query}"
-    return SubWindow(f"{ref.name} {place.section}{own}", 0, ref.operators[place.section].bytes, fetch)
+def _read_answer(store: Store, ref: ChunkRef, place: Stored) -> pl.DataFrame:
+    return to_frame(place.read(open_chunk(store, ref)))
 
 
 def last_answer(
@@ -370,11 +357,8 @@ def same_query(manifest: Manifest, queries: Mapping[str, StandingQuery], texts: 
     """A standing query of one of these texts that runs."""
     for name, query in queries.items() if texts else ():
         state = manifest.queries.get(name)
-        if (
-            state is not None
-            and state.status == "running"
-            and state.text in texts
-            and query.plan.is_by_extent
-        ):
+        if state is None or state.status != "running" or state.text not in texts:
+            continue
+        if query.plan.is_by_extent:
             return name
     return None

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import TypeAlias
 
@@ -34,7 +34,7 @@ from windrow.algebra.explain.operators import quantity
 from windrow.algebra.expressions import TRUE, ColumnRef, Expression, conjunction, conjuncts
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Limit
-from windrow.algebra.plan import Emit, Plan, StreamWord, Window
+from windrow.algebra.plan import Emit, StreamWord, Window
 from windrow.engine.adhoc.access_paths import AccessPath, SubWindow
 from windrow.engine.adhoc.snapshot import NO_LIMIT, without_order
 from windrow.engine.output.outbox import in_order
@@ -61,11 +61,8 @@ from windrow.state.manifest import ChunkRef, Manifest
 from windrow.state.names import DRIVER
 from windrow.state.shard import Shard
 from windrow.state.store import Store
-from windrow.windows.domain import INFINITY, Instant
+from windrow.windows.domain import INFINITY
 from windrow.windows.ranges import RangeWindow
-
-Fetch = Callable[[], pl.DataFrame]
-
 
 #: what a column of a group's key is called where conditions and keys are computed from it
 KEY = "#k"
@@ -126,26 +123,17 @@ def asked_of(emit: Emit) -> SynopsisRequest | None:
     spec = windows[0].spec if len(windows) == 1 else None
     if not isinstance(spec, RangeWindow) or spec.internal or emit.reads_window_bounds:
         return None
+    plain = replace(spec, slide=spec.range, origin=0)  # windows that follow each other have the needs of any
+    tumbling = plan.rewrite(lambda node: Window(node.input, plain) if isinstance(node, Window) else node)
+    assert isinstance(tumbling, Emit)
     try:
-        question = question_of("", plan_query(_tumbling(plan, spec)).emit)
+        question = question_of("", plan_query(tumbling).emit)
     except QueryError:
         return None
     if any(need.datum.is_complex for need in question.needs):
         return None
     count = None if limit is None or limit.count == NO_LIMIT else limit.count
     return SynopsisRequest(question, spec.range, spec.slide is not None, order, count)
-
-
-def _tumbling(plan: Emit, spec: RangeWindow) -> Emit:
-    """The same of windows that follow each other, which have the needs of any others."""
-    plain = replace(spec, slide=spec.range, origin=0)
-
-    def change(node: Plan) -> Plan:
-        return Window(node.input, plain) if isinstance(node, Window) else node
-
-    changed = plan.rewrite(change)
-    assert isinstance(changed, Emit)
-    return changed
 
 
 def fit(
@@ -156,11 +144,18 @@ def fit(
         return None  # what was shed is in no synopsis, and nobody knows when it was
     missed: NearMiss | None = None
     for shelf, condition, keys, found in _candidates(asked, shelves):
-        tried = [_of_window(each, record, span) for each in found.values()]
-        chosen = {need: each for need, each in zip(found, tried, strict=True) if not isinstance(each, str)}
-        if len(chosen) == len(found):
+        chosen: dict[Need, Synopsis] = {}
+        reasons: list[str] = []
+        for need, synopses in found.items():
+            why = {each.label: _why_not(each, record, span) for each in synopses}
+            fitting = next((each for each in synopses if why[each.label] is None), None)
+            if fitting is not None:
+                chosen[need] = fitting
+            else:
+                reasons.append(str(why[synopses[0].label]))
+        if not reasons:
             return Fit(shelf, span, chosen, condition, keys)
-        missed = missed or _near_miss(asked, shelf, found, [each for each in tried if isinstance(each, str)])
+        missed = missed or _near_miss(asked, shelf, found, reasons[0])
     return missed
 
 
@@ -173,8 +168,8 @@ def earlier(
     ends = {
         grid.begin(grid.index(span.end))
         for _, _, _, found in _candidates(asked, shelves)
-        for each in found.values()
-        for grid in (synopsis.kept.grid for synopsis in each)
+        for synopses in found.values()
+        for grid in (synopsis.kept.grid for synopsis in synopses)
     }
     for end in sorted(ends, reverse=True):
         found = fit(asked, shelves, record, AttributeRange(end - asked.range, end))
@@ -222,17 +217,6 @@ def _without(need: Need, left_out: Mapping[Expression, Expression]) -> Predicate
     return predicate_of(conjunction(tuple(part for part in parts if part not in left_out)))
 
 
-def _of_window(found: Sequence[Synopsis], record: StreamRecord, span: AttributeRange) -> Synopsis | str:
-    """The first synopsis that has a window, or why the first does not."""
-    reasons = []
-    for each in found:
-        reason = _why_not(each, record, span)
-        if reason is None:
-            return each
-        reasons.append(reason)
-    return reasons[0]
-
-
 def _why_not(synopsis: Synopsis, record: StreamRecord, span: AttributeRange) -> str | None:
     kept, grid = synopsis.kept, synopsis.kept.grid
     each = quantity(grid.width, record.stream.domain)
@@ -243,29 +227,24 @@ def _why_not(synopsis: Synopsis, record: StreamRecord, span: AttributeRange) -> 
         return f"its intervals of {each} do not end with this window"
     if kept.since is not None and span.begin < kept.since:
         return "it has not been there for so long"
-    if grid.index(span.begin) < _reached(kept, record) - kept.length:
-        return f"it has {kept.length} × {each}"
-    return None
-
-
-def _reached(kept: KeptSynopsis, record: StreamRecord) -> Instant:
-    """The interval before which a synopsis counts those that it keeps; after the end, behind the last row."""
-    clock = record.known.progress_on(record.stream, record.stream.wattr)
+    # the interval before which it counts those that it keeps; after the end, behind the last row
+    clock, reached = record.known.progress_on(record.stream, record.stream.wattr), -INFINITY
     if abs(clock) != INFINITY:
-        return kept.grid.index(int(clock))
-    return -INFINITY if record.greatest is None else kept.grid.index(record.greatest) + 1
+        reached = grid.index(int(clock))
+    elif record.greatest is not None:
+        reached = grid.index(record.greatest) + 1
+    return f"it has {kept.length} × {each}" if grid.index(span.begin) < reached - kept.length else None
 
 
 def _near_miss(
-    asked: SynopsisRequest, shelf: SynopsisShelf, found: dict[Need, list[Synopsis]], reasons: Sequence[str]
+    asked: SynopsisRequest, shelf: SynopsisShelf, found: dict[Need, list[Synopsis]], reason: str
 ) -> NearMiss:
-    grids = [synopsis.kept.grid for each in found.values() for synopsis in each[:1]]
-    domain = asked.question.emit.leaves[0].domain
-    widths = {grid.width for grid in grids}
+    widths = {synopses[0].kept.grid.width for synopses in found.values()}
     instead = None
-    if not asked.slides and all(asked.range % width == 0 for width in widths) and "do not" in reasons[0]:
-        instead = f"ask WITH ISOLATION WINDOW, or with SLIDE {quantity(max(widths), domain)}"
-    return NearMiss(shelf.query, reasons[0], instead)
+    if not asked.slides and all(asked.range % width == 0 for width in widths) and "do not" in reason:
+        slide = quantity(max(widths), asked.question.emit.leaves[0].domain)
+        instead = f"ask WITH ISOLATION WINDOW, or with SLIDE {slide}"
+    return NearMiss(shelf.query, reason, instead)
 
 
 # ------------------------------------------------------------ evaluation
@@ -278,10 +257,18 @@ def relation(
 ) -> pl.DataFrame:
     """The relation at an instant, given all rows below the clock."""
     program = RelationalProgram(plan, as_relation=True)
-    news = News(Clock(-FOREVER, clock), {name: _arrived(frame) for name, frame in rows.items()}, changes)
+    # as an intake would have given them; nobody asks for their numbers
+    given = {
+        name: frame.with_columns(
+            pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True).alias(NUMBER),
+            pl.lit(NEVER_LATE, pl.Int64).alias(KEPT),
+        )
+        for name, frame in rows.items()
+    }
+    news = News(Clock(-FOREVER, clock), given, changes)
     _, _, pieces = program.advance({}, news)
     inside = pieces.filter((pl.col(VS) <= at) & (pl.col(VE) > at))
-    return _copies(inside, list(plan.schema.names))
+    return copies(inside, list(plan.schema.names))
 
 
 def in_row_order(frame: pl.DataFrame, order: Sequence[tuple[str, bool]]) -> pl.DataFrame:
@@ -300,40 +287,19 @@ def in_row_order(frame: pl.DataFrame, order: Sequence[tuple[str, bool]]) -> pl.D
     return frame.select(pl.all().gather(places.to_series()))
 
 
-def _arrived(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows as an intake would have given them; nobody asks for their numbers."""
-    return frame.with_columns(
-        pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True).alias(NUMBER),
-        pl.lit(NEVER_LATE, pl.Int64).alias(KEPT),
-    )
-
-
-def _copies(pieces: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def copies(pieces: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """Each row as often as it is there."""
     rows = pieces.select(*names, N)
     if (rows[N] != 1).any():
-        columns = [rows[name] for name in names]
-        if any(column.dtype.is_nested() for column in columns):
-            rows = _counted_by_value(rows, names)
-        else:
-            rows = rows.group_by(names).agg(pl.col(N).sum())
-        rows = rows.filter(pl.col(N) > 0)
+        nested = [name for name in names if rows[name].dtype.is_nested()]
+        # lists cannot be grouped by: their text can
+        texts = [rows[n].map_elements(repr, pl.String, skip_nulls=True).alias(f"#{n}") for n in nested]
+        by = [f"#{name}" if name in nested else name for name in names]
+        firsts = [pl.col(name).first() for name in nested]
+        rows = rows.with_columns(texts).group_by(by).agg(*firsts, pl.col(N).sum()).filter(pl.col(N) > 0)
         places = pl.int_range(rows.height, eager=True).repeat_by(rows[N]).explode().drop_nulls()
         rows = rows.select(pl.all().gather(places))
     return rows.select(names)
-
-
-def _counted_by_value(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    """Lists cannot be grouped by: their text can."""
-    texts = [
-        rows[name].map_elements(repr, pl.String, skip_nulls=True).alias(f"#{name}")
-        if rows[name].dtype.is_nested()
-        else rows[name].alias(f"#{name}")
-        for name in names
-    ]
-    keyed = rows.with_columns(texts)
-    by = [f"#{name}" for name in names]
-    return keyed.group_by(by).agg(*(pl.col(name).first() for name in names), pl.col(N).sum()).drop(by)
 
 
 # ------------------------------------------------------------ from synopses
@@ -388,32 +354,20 @@ def shelves_of(manifest: Manifest, stream: str, standing: Standing) -> list[Syno
     stored = manifest.decisions.get("synopses", {})
     kept = {label: KeptSynopsis.from_json(each) for label, each in stored.get("kept", {}).items()}
     shelves: dict[str, SynopsisShelf] = {}
-    for name, question, shares in _sharing(manifest, stream, standing):
-        for need, label in zip(question.needs, shares, strict=True):
-            if label not in kept:
-                continue
-            shared_state = kept[label].shared_state
-            if shared_state not in shelves:
-                shelves[shared_state] = SynopsisShelf(
-                    shared_state, question.keys, name, stored["shared_states"].get(shared_state, -1)
-                )
-            shelves[shared_state].put(Synopsis(label, kept[label], need))
-    return sorted(shelves.values(), key=lambda shelf: len(shelf.keys))
-
-
-def _sharing(
-    manifest: Manifest, stream: str, standing: Standing
-) -> Iterator[tuple[str, QueryNeeds, tuple[str, ...]]]:
     for name, state in manifest.queries.items():
-        shares = tuple(state.options.get("shares", ()))
+        shares = state.options.get("shares", ())
         question = standing(state.options["id"]) if shares and state.status == "running" else None
-        if question is not None and _stream_of(question) == stream and len(question.needs) == len(shares):
-            yield name, question, shares
-
-
-def _stream_of(question: QueryNeeds) -> str:
-    (stream,) = question.emit.leaves[0].streams
-    return stream.name
+        if question is None or len(question.needs) != len(shares):
+            continue
+        if {each.name for each in question.emit.leaves[0].streams} != {stream}:
+            continue
+        for need, label in zip(question.needs, shares, strict=True):
+            if label in kept:
+                shared_state = kept[label].shared_state
+                absorbed = stored["shared_states"].get(shared_state, -1)
+                new = SynopsisShelf(shared_state, question.keys, name, absorbed)
+                shelves.setdefault(shared_state, new).put(Synopsis(label, kept[label], need))
+    return sorted(shelves.values(), key=lambda shelf: len(shelf.keys))
 
 
 BEGIN = "#begin"
@@ -443,34 +397,32 @@ class FromSynopses:
             mine = [ref for ref in refs if operator in ref.operators]
             if number >= 0 and mine:
                 size = sum(ref.operators[operator].bytes for ref in mine)
-                yield SubWindow(f"{refs[-1].name} {self._digest}", ends, size, self._of_shard(refs, operator))
+                fetch = partial(self._of_shard, refs, operator)
+                yield SubWindow(f"{refs[-1].name} {self._digest}", ends, size, fetch)
         for ref in self.manifest.chunks.get(DRIVER, ()):
             is_new = int(ref.metadata.get("commit", 0)) > self.fit.shelf.absorbed
             if is_new and ref.metadata.get("stream") == self._shared_state.stream.name:
-                yield SubWindow(f"{ref.name} {self._digest}", ends, ref.bytes, self._of_delta(ref))
+                fetch = partial(self._of_delta, ref)
+                yield SubWindow(f"{ref.name} {self._digest}", ends, ref.bytes, fetch)
 
-    def _of_shard(self, refs: Sequence[ChunkRef], operator: str) -> Fetch:
-        def fetch() -> pl.DataFrame:
-            state = Shard(self.store, refs).state(operator)
-            return self._gathered(
-                self._table(pane_grid, chunk.frame)
-                for pane_grid in self._shared_state.pane_grids
-                for chunk in (*state.of(pane_grid.name + CLOSED), *state.of(pane_grid.name + OPEN))
-            )
+    def _of_shard(self, refs: Sequence[ChunkRef], operator: str) -> pl.DataFrame:
+        state = Shard(self.store, refs).state(operator)
+        tables = [
+            self._table(pane_grid, chunk.frame)
+            for pane_grid in self._shared_state.pane_grids
+            for chunk in (*state.of(pane_grid.name + CLOSED), *state.of(pane_grid.name + OPEN))
+        ]
+        return pl.concat([self._nothing, *tables])
 
-        return fetch
-
-    def _of_delta(self, ref: ChunkRef) -> Fetch:
-        def fetch() -> pl.DataFrame:
-            files = open_files(self.store, [ref])
-            pane_grids = {pane_grid.name: pane_grid for pane_grid in self._shared_state.pane_grids}
-            return self._gathered(
-                self._table(pane_grids[name], frame)
-                for shard in range(self.manifest.shards)
-                for name, frame in pane_grids_of(files, self._shared_state, shard).items()
-            )
-
-        return fetch
+    def _of_delta(self, ref: ChunkRef) -> pl.DataFrame:
+        files = open_files(self.store, [ref])
+        pane_grids = {pane_grid.name: pane_grid for pane_grid in self._shared_state.pane_grids}
+        tables = [
+            self._table(pane_grids[name], frame)
+            for shard in range(self.manifest.shards)
+            for name, frame in pane_grids_of(files, self._shared_state, shard).items()
+        ]
+        return pl.concat([self._nothing, *tables])
 
     def _table(self, pane_grid: PaneGrid, frame: pl.DataFrame) -> pl.DataFrame:
         """States of a pane grid as the SELECT would keep them, one row for each interval and group."""
@@ -480,10 +432,6 @@ class FromSynopses:
         fitted = self._own.fitted(pl.DataFrame(columns), tuple(self._shared_state.key_types))
         begins = pl.Series(BEGIN, pane_grid.phase + frame[PANE].to_numpy() * pane_grid.width)
         return fitted.drop(PANE).insert_column(0, begins)
-
-    def _gathered(self, tables: Iterator[pl.DataFrame]) -> pl.DataFrame:
-        found = list(tables)
-        return pl.concat(found) if found else self._nothing
 
     # ------------------------------------------------------------ what it says
 
@@ -499,9 +447,9 @@ class FromSynopses:
         known = states.select(*layout.keys, "g")
         at = pl.Series("#at", [span.end], dtype=pl.Int64).new_from_index(0, states.height)
         rows = answers.rows(known, {GROUPS: states.drop(layout.keys)}, [at]).drop("#at")
-        return (
-            rows if self.asked.count is None else in_row_order(rows, self.asked.order).head(self.asked.count)
-        )
+        if self.asked.count is None:
+            return rows
+        return in_row_order(rows, self.asked.order).head(self.asked.count)
 
     def _grouped(self, inside: pl.DataFrame) -> pl.DataFrame:
         """States of the shared state's groups that satisfy the condition, with the keys that are asked

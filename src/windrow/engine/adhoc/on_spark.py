@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -97,13 +98,21 @@ class OnSpark:
         snapshot = situation.question.snapshot
         rows = {leaf.name: _rows(situation, leaf, staging) for leaf in snapshot.leaves}
         place = self.folder / TEMPORARY
+        sink = MemorySink()
         with TemporaryDirectory(prefix="select-", dir=place, ignore_cleanup_errors=True) as folder:
             log = CommitLog.open(LocalStore(Path(folder)))
-            engine = Engine(SparkJobs(session), log, parallelism(session))
-            try:
-                return _run(engine, snapshot, rows)
-            finally:
-                engine.close()
+            with closing(Engine(SparkJobs(session), log, parallelism(session))) as engine:
+                for window in [node for node in snapshot.plan.walk() if isinstance(node, Window)]:
+                    for stream in window.streams:
+                        engine.add_stream(stream)
+                engine.add_query(StandingQuery(_QUERY, snapshot.plan), sink)
+                arrivals = [Arrival(name, frame) for name, frame in rows.items() if frame is not None]
+                engine.epoch(arrivals, [WatermarkAdvance(name, END) for name in rows])
+                record = engine.queries[_QUERY]
+                if record.error is not None:
+                    raise error_of(record)
+        table = sink.table()
+        return table if table.num_columns else published_schema(snapshot.plan).empty_table()
 
 
 def can_run(snapshot: QuestionSnapshot) -> bool:
@@ -157,21 +166,3 @@ def _rows(situation: Situation, leaf: WindowLeaf, staging: Staging) -> DataFrame
     spec = leaf.spec
     counted = (spec.rows, spec.partition_by) if isinstance(spec, rows.RowsWindow) else (None, ())
     return staging.rows(leaf.stream, KeptRange(files, first, int(needs.end), *counted))
-
-
-def _run(engine: Engine, snapshot: QuestionSnapshot, rows: dict[str, DataFrame | None]) -> pa.Table:
-    """The one answer of the one query."""
-    for window in [node for node in snapshot.plan.walk() if isinstance(node, Window)]:
-        for stream in window.streams:
-            engine.add_stream(stream)
-    sink = MemorySink()
-    engine.add_query(StandingQuery(_QUERY, snapshot.plan), sink)
-    arrivals = [Arrival(name, frame) for name, frame in rows.items() if frame is not None]
-    engine.epoch(arrivals, [WatermarkAdvance(name, END) for name in rows])
-    record = engine.queries[_QUERY]
-    if record.error is not None:
-        raise error_of(record)
-    table = sink.table()
-    if table.num_columns:
-        return table
-    return published_schema(snapshot.plan).empty_table()

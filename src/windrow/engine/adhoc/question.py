@@ -11,11 +11,10 @@ rows are there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -24,26 +23,24 @@ import pyarrow as pa
 from windrow.algebra.catalog import Late, Stream, Table, TableKind
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.operators import Filter
-from windrow.algebra.plan import Emit, Plan, Window
+from windrow.algebra.plan import Plan, Window
 from windrow.algebra.types import Kind
-from windrow.archive.snapshot import Reading
 from windrow.engine.adhoc import access_paths, from_synopses
 from windrow.engine.adhoc.from_synopses import FromSynopses, relation
 from windrow.engine.adhoc.snapshot import END, Needs, members, needs_of, snapshot_of
-from windrow.engine.archives import Archiving, Kept
+from windrow.engine.archives import Archiving
 from windrow.engine.records import StreamRecord
 from windrow.engine.tables import read_changes
 from windrow.errors import QueryError, StateError
 from windrow.execution.kept_rows import empty_rows
 from windrow.kernels.columnar.columns import frame_from_arrow, published, rows_schema
-from windrow.kernels.relational.signed_rows import N, consolidated
 from windrow.kernels.relational.tables import AT
 from windrow.language.binder.once import LATEST, WINDOW, Once, answers_of
 from windrow.language.catalog import StandingQuery
 from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest
 from windrow.state.names import DRIVER
-from windrow.windows.domain import ARRIVAL_TS, INFINITY, Instant, read_instant
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, read_instant
 from windrow.windows.spec import WindowSpec
 
 # ------------------------------------------------------------ lookup
@@ -75,12 +72,6 @@ class Bounds:
         """Whether they leave nothing out."""
         return self.low is None and self.high is None
 
-    def within(self, other: Bounds) -> Bounds:
-        """What both allow."""
-        lows = [low for low in (self.low, other.low) if low is not None]
-        highs = [high for high in (self.high, other.high) if high is not None]
-        return Bounds(max(lows, default=None), min(highs, default=None))
-
 
 @dataclass(frozen=True)
 class ArchivePath:
@@ -104,67 +95,33 @@ class ArchivePath:
         elif low == high:
             keys = f"{self.key} = {low}"
         else:
-            parts = [str(low), "≤"] if low is not None else []
-            keys = " ".join([*parts, self.key, *(["≤", str(high)] if high is not None else [])])
+            keys = f"{'' if low is None else f'{low} ≤ '}{self.key}{'' if high is None else f' ≤ {high}'}"
         return f"archive {self.archive}, {keys}: reads {self.rows:,} rows"
 
 
 def archive_for(
     archives: Archiving,
     source: str,
-    window: WindowSpec | None,
+    window: WindowSpec,
     predicate: Expression | None = None,
     alias: str | None = None,
 ) -> ArchivePath | None:
-    """The best archive for a window over a stream, or for the answer of a query (no window); None: none is.
+    """The archive of a stream that has all rows of a window, and reads the fewest; None: none has.
 
-    `predicate` is what rows must satisfy; its columns are called `alias.column`, or `column` without one.
+    `predicate` is what rows must satisfy; its columns are called `alias.column`.
     """
-    ways = [
-        way
-        for name, kept in archives.kept.items()
-        if kept.spec.source == source
-        and (way := _way(archives, name, kept, window, predicate, alias)) is not None
-    ]
+    ways = []
+    for name, kept in archives.kept.items():
+        if kept.spec.source != source or kept.shape.has_at or window.wattr is not None:
+            continue
+        with archives.reading(name) as reading:
+            oldest = None if reading.now == _NEVER else oldest_row(window, reading.now)
+            if oldest is None or not is_whole(oldest, reading.now, kept.spec.keep, kept.complete_from):
+                continue
+            key = kept.spec.key
+            bounds = key_bounds(predicate, f"{alias}.{key}") if predicate else Bounds()
+            ways.append(ArchivePath(name, key, bounds, reading.rows_to_read(bounds.low, bounds.high)))
     return min(ways, key=lambda way: (way.rows, way.bounds.is_open), default=None)
-
-
-@contextmanager
-def read_way(archives: Archiving, way: ArchivePath) -> Iterator[Reading]:
-    """The state of the archive to read; `find_between(way.bounds.low, way.bounds.high)` gives the rows."""
-    with archives.reading(way.archive) as reading:
-        yield reading
-
-
-def _way(
-    archives: Archiving,
-    name: str,
-    kept: Kept,
-    window: WindowSpec | None,
-    predicate: Expression | None,
-    alias: str | None,
-) -> ArchivePath | None:
-    with archives.reading(name) as reading:
-        plan = None if kept.shape.is_of_stream else archives.plan_of(kept)
-        oldest = _oldest(kept, plan, window, reading.now)
-        if oldest is None or not is_whole(oldest, reading.now, kept.spec.keep, kept.complete_from):
-            return None
-        key = kept.spec.key
-        bounds = key_bounds(predicate, f"{alias}.{key}" if alias else key) if predicate else Bounds()
-        return ArchivePath(name, key, bounds, reading.rows_to_read(bounds.low, bounds.high))
-
-
-def _oldest(kept: Kept, plan: Emit | None, window: WindowSpec | None, at: int) -> int | None:
-    """The first instant of a row that is needed at an instant; None if that is not known."""
-    if at == _NEVER:
-        return None
-    if plan is None:
-        return oldest_row(window, at) if window is not None and window.wattr is None else None
-    if window is not None or not kept.shape.is_relation:
-        return None
-    reaches = [oldest_row(leaf.spec, at) for leaf in plan.leaves]
-    known = [each for each in reaches if each is not None]
-    return min(known) if len(known) == len(reaches) else None
 
 
 def oldest_row(window: WindowSpec, at: int) -> int | None:
@@ -201,34 +158,27 @@ def key_bounds(predicate: Expression, column: str) -> Bounds:
     >>> key_bounds(call("and", some), "k"), key_bounds(call("or", some), "k")
     (Bounds(low=3, high=9), Bounds(low=None, high=None))
     """
-    found = Bounds()
+    lows: list[Any] = []
+    highs: list[Any] = []
     for part in conjuncts(predicate):
-        found = found.within(_bounds(part, column))
-    return found
+        op, values = _compared(part, column)
+        if values and None not in values:
+            lows += [min(values)] if op in ("in", "=", ">", ">=") else []
+            highs += [max(values)] if op in ("in", "=", "<", "<=") else []
+    return Bounds(max(lows, default=None), min(highs, default=None))
 
 
-def _bounds(part: Expression, column: str) -> Bounds:
+def _compared(part: Expression, column: str) -> tuple[str, list[Any]]:
+    """How a column is compared with which constants; with none, if it is not."""
     match part:
         case Call(function="in", args=(ColumnRef(name=name), *values)) if name == column:
             known = [_value(each) for each in values if isinstance(each, Literal)]
-            if len(known) == len(values) and None not in known:
-                return Bounds(min(known), max(known))
+            return "in", known if len(known) == len(values) else []
         case Call(function=op, args=(ColumnRef(name=name), Literal() as value)) if name == column:
-            return _compared(op, _value(value))
+            return op, [_value(value)]
         case Call(function=op, args=(Literal() as value, ColumnRef(name=name))) if name == column:
-            return _compared(_TURNED.get(op, ""), _value(value))
-    return Bounds()
-
-
-def _compared(op: str, value: Any) -> Bounds:
-    match op:
-        case "=":
-            return Bounds(value, value)
-        case "<" | "<=":
-            return Bounds(high=value)
-        case ">" | ">=":
-            return Bounds(low=value)
-    return Bounds()
+            return _TURNED.get(op, ""), [_value(value)]
+    return "", []
 
 
 def _value(literal: Literal) -> Any:
@@ -252,18 +202,35 @@ _WIDTH = 8
 
 def from_archive(wanted: access_paths.WantedRows) -> access_paths.AccessPath | None:
     """The rows of the window that have the keys the question asks for, if an archive has all of them."""
-    stream, window = wanted.record.stream, wanted.window
-    if wanted.archives is None or window is None or stream.late is not Late.DROP:
+    stream, window, archives = wanted.record.stream, wanted.window, wanted.archives
+    if archives is None or window is None or stream.late is not Late.DROP:
         return None
     if stream.wattr not in stream.schema:
         return None
-    alias = window.origins[0].alias
-    search = archive_for(wanted.archives, stream.name, window.spec, wanted.predicate, alias)
+    search = archive_for(archives, stream.name, window.spec, wanted.predicate, window.origins[0].alias)
     if search is None:
         return None
-    size = search.rows * _WIDTH * len(stream.schema)
-    name = f"{search.archive} {search.bounds} {wanted.manifest.number}"
-    part = access_paths.SubWindow(name, int(wanted.needs.end), size, partial(_fetched, wanted, search))
+    kept, bounds, names = archives.kept[search.archive], search.bounds, list(stream.schema.names)
+
+    def fetch() -> pl.DataFrame:
+        with archives.reading(search.archive) as reading:
+            if not is_whole(int(wanted.needs.begin), reading.now, kept.spec.keep, kept.complete_from):
+                raise StateError(
+                    f"archive `{search.archive}` has let go of rows of the window since the question was"
+                    " asked",
+                    code="too-fast",
+                    hint="ask again, or CREATE ARCHIVE with a longer KEEP",
+                )
+            if bounds.is_open:
+                table = reading.scan(columns=names)
+            else:
+                table = reading.find_between(bounds.low, bounds.high, columns=names)
+        arrival = pl.lit(0, pl.Int64).alias(f"#{ARRIVAL_TS}")
+        return frame_from_arrow(table, stream.schema).with_columns(arrival).select(empty_rows(stream).columns)
+
+    size = search.rows * _WIDTH * len(names)
+    name = f"{search.archive} {bounds} {wanted.manifest.number}"
+    part = access_paths.SubWindow(name, int(wanted.needs.end), size, fetch)
     return access_paths.AccessPath(search.text, (part,), tells_size=True)
 
 
@@ -277,29 +244,6 @@ def predicate_on(window: Window, plan: Plan) -> Expression | None:
         if parts and below is window:
             return conjunction(tuple(parts))
     return None
-
-
-def _fetched(wanted: access_paths.WantedRows, search: ArchivePath) -> pl.DataFrame:
-    assert wanted.archives is not None
-    stream, kept = wanted.record.stream, wanted.archives.kept[search.archive]
-    with read_way(wanted.archives, search) as reading:
-        if not is_whole(int(wanted.needs.begin), reading.now, kept.spec.keep, kept.complete_from):
-            raise _gone(search.archive)
-        names, bounds = list(stream.schema.names), search.bounds
-        if bounds.is_open:
-            table = reading.scan(columns=names)
-        else:
-            table = reading.find_between(bounds.low, bounds.high, columns=names)
-    rows = frame_from_arrow(table, stream.schema).with_columns(pl.lit(0, pl.Int64).alias(f"#{ARRIVAL_TS}"))
-    return rows.select(empty_rows(stream).columns)
-
-
-def _gone(archive: str) -> StateError:
-    return StateError(
-        f"archive `{archive}` has let go of rows of the window since the question was asked",
-        code="too-fast",
-        hint="ask again, or CREATE ARCHIVE with a longer KEEP",
-    )
 
 
 #: in the order in which they are preferred where they cost the same
@@ -374,37 +318,33 @@ class Situation:
     def record(self, stream: Stream) -> StreamRecord:
         """A stream as the commit has it."""
         state = self.manifest.streams.get(stream.name)
-        place = str(self.question.log.store)
-        return StreamRecord.new(stream) if state is None else StreamRecord.from_state(stream, state, place)
+        return StreamRecord.from_state(stream, state, str(self.question.log.store))
 
     @cached_property
     def same_as(self) -> str | None:
         """A standing query whose last answer is what is asked for."""
         name = access_paths.same_query(self.manifest, self.question.queries, self.question.texts)
-        if name is None or any(record.known.per is not None for record in self.streams.values()):
+        if name is None or self.question.queries[name].max_gap is not None:
             return None
-        return name if self.question.queries[name].max_gap is None and not self._has_ended else None
-
-    @property
-    def _has_ended(self) -> bool:
-        return all(record.known.sealed for record in self.streams.values())
+        known = [record.known for record in self.streams.values()]
+        if any(each.per is not None for each in known) or all(each.sealed for each in known):
+            return None
+        return name
 
     @cached_property
     def present(self) -> access_paths.Present | None:
         """Which instant is now."""
         if not self.streams:
             return access_paths.Present(END, END - 1, END - 1)
-        tables = self.question.snapshot.tables
-        held = [_held(self.manifest, name) for name in tables]
-        return access_paths.present_of(self.question.snapshot.asked, self.streams, held)
+        known, asked = self.manifest.tables, self.question.snapshot
+        held = [read_instant(known[n].progress["promised"]) for n in asked.tables if n in known]
+        return access_paths.present_of(asked.asked, self.streams, held)
 
     @cached_property
     def ways(self) -> dict[str, access_paths.AccessPath]:
         """For each leaf of the plan, or each stream, where its rows come from."""
         if self.same_as is not None:
-            return {
-                self.same_as: access_paths.way_to_answer(self.manifest, self.question.log.store, self.same_as)
-            }
+            return {self.same_as: self._way_to_answer(self.same_as)}
         if self.synopses is not None:
             return {"": self.synopses.way}
         found, missing = self._rows_at
@@ -413,39 +353,41 @@ class Situation:
             raise access_paths.not_kept(*missing, near)
         return found
 
+    def _way_to_answer(self, query: str) -> access_paths.AccessPath:
+        return access_paths.way_to_answer(self.manifest, self.question.log.store, query)
+
     @cached_property
     def synopses(self) -> FromSynopses | None:
         """Synopses that have the answer. Where neither they nor rows have it as of now, those of a state
         before will do, if that is what was asked for."""
         found = self._fit
-        if (
-            isinstance(found, from_synopses.NearMiss)
-            and self.question.level == WINDOW
-            and self._rows_at[1] is not None
-        ):
-            found = self._earlier
-        if self.question.asked is None or not isinstance(found, from_synopses.Fit):
+        if found is None:
             return None
-        return FromSynopses(self.question.asked, found, self.manifest, self.question.log.store)
+        question, asked, (stream, span) = self.question, self.question.asked, self._span
+        assert asked is not None
+        is_missed = isinstance(found, from_synopses.NearMiss)
+        if is_missed and question.level == WINDOW and self._rows_at[1] is not None:
+            found = from_synopses.earlier(asked, self._shelves, self.streams[stream], span)
+        if not isinstance(found, from_synopses.Fit):
+            return None
+        return FromSynopses(asked, found, self.manifest, question.log.store)
 
     @cached_property
     def _fit(self) -> from_synopses.Found:
-        if self.present is None or len(self._needs) != 1 or not self.question.snapshot.is_at_once:
+        asked = self.question.asked if self._shelves else None
+        if asked is None:
             return None
         stream, span = self._span
-        shelves = self._shelves(stream)
-        asked = self.question.asked if shelves else None
-        return None if asked is None else from_synopses.fit(asked, shelves, self.streams[stream], span)
+        return from_synopses.fit(asked, self._shelves, self.streams[stream], span)
 
-    @property
-    def _earlier(self) -> from_synopses.Fit | None:
-        asked, (stream, span) = self.question.asked, self._span
-        assert asked is not None
-        return from_synopses.earlier(asked, self._shelves(stream), self.streams[stream], span)
-
-    def _shelves(self, stream: str) -> list[from_synopses.SynopsisShelf]:
-        standing = self.question.standing
-        return [] if standing is None else from_synopses.shelves_of(self.manifest, stream, standing)
+    @cached_property
+    def _shelves(self) -> list[from_synopses.SynopsisShelf]:
+        question = self.question
+        if self.present is None or len(self._needs) != 1 or not question.snapshot.is_at_once:
+            return []
+        if question.standing is None:
+            return []
+        return from_synopses.shelves_of(self.manifest, self._span[0], question.standing)
 
     @property
     def _span(self) -> tuple[str, from_synopses.AttributeRange]:
@@ -459,16 +401,19 @@ class Situation:
     ) -> tuple[dict[str, access_paths.AccessPath], tuple[access_paths.WantedRows, Window] | None]:
         """Where rows come from, and of what there are none."""
         question = self.question
-        found = {
-            name: access_paths.way_to_answer(self.manifest, question.log.store, query)
-            for name, query in question.once.answers.items()
-        }
+        found = {name: self._way_to_answer(query) for name, query in question.once.answers.items()}
+        at_once = question.snapshot.is_at_once
         for name, (stream, needs, window) in self._needs.items():
-            wanted = access_paths.WantedRows(self.streams[stream], needs, self.manifest, question.log.store)
-            if question.snapshot.is_at_once:
-                known = predicate_on(window, question.snapshot.asked)
-                wanted = replace(wanted, window=window, predicate=known, archives=question.archives)
-                wanted = replace(wanted, columns=question.columns.get(stream))
+            wanted = access_paths.WantedRows(
+                self.streams[stream],
+                needs,
+                self.manifest,
+                question.log.store,
+                window=window if at_once else None,
+                predicate=predicate_on(window, question.snapshot.asked) if at_once else None,
+                archives=question.archives if at_once else None,
+                columns=question.columns.get(stream) if at_once else None,
+            )
             way = access_paths.cheapest(wanted, WAYS)
             if way is None:
                 return found, (wanted, window)
@@ -483,12 +428,11 @@ class Situation:
         windows = [node for node in snapshot.asked.walk() if isinstance(node, Window)]
         found: dict[str, tuple[str, Needs, Window]] = {}
         if snapshot.is_at_once:
-            pairs = zip(snapshot.leaves, windows, strict=True)
-            for leaf, window in pairs:
+            for leaf, window in zip(snapshot.leaves, windows, strict=True):
                 if leaf.stream.name in self.streams:
                     found[leaf.name] = leaf.stream.name, needs_of(leaf.spec, at), window
             return found
-        begin = at - _reach(windows)
+        begin = at - sum(window.spec.reach_back for window in windows)  # through windows over windows
         for window in windows:
             for stream in window.streams:
                 if stream.name in self.streams:
@@ -503,112 +447,69 @@ class Situation:
     @property
     def described(self) -> list[str]:
         """Where rows come from, for people."""
-        lines = dict.fromkeys(_described(way) for way in self.ways.values())
+        lines = dict.fromkeys(way.described for way in self.ways.values())
         return [*lines, *(f"table `{name}`, as it is" for name in self.question.once.tables.values())]
 
     def answer(self, frames: Mapping[str, pl.DataFrame]) -> Answer:
         """The relation, given the rows of all parts."""
         number, snapshot = self.manifest.number, self.question.snapshot
         present, names = self.present, list(snapshot.plan.schema.names)
-        if self.same_as is not None:
-            return self._from_answer(self.same_as, frames)
+        if self.same_as is not None:  # a standing query has said it already
+            standing, found = self.question.queries[self.same_as], self._read(self.same_as, frames)
+            rows = access_paths.last_answer(standing, self.streams, found, answers_of(standing))
+            called = dict(zip(rows.columns[1:], standing.plan.schema.names, strict=False))
+            shown = None if present is None else present.shown
+            return Answer(number, shown, rows.drop("at", "#arrival_ts").rename(called))
         if present is None:
             return Answer(number, None, relation(snapshot.plan, {}, {}, -END, -END))
         if self.synopses is not None:
-            return self._from_synopses(self.synopses, present, frames)
-        rows = self._rows(frames, present)
+            span = self.synopses.fit.span
+            shown = present.shown if span == self._span[1] else span.end - 1
+            return Answer(number, shown, self.synopses.rows(frames).select(names))
+        given = self._rows(frames, present)
         clock, at = (END, END) if snapshot.is_at_once else (present.clock, present.at)
         if present.clock > END:
             raise QueryError(f"instants beyond {END} cannot be asked about", code="unsupported")
-        found = relation(snapshot.plan, rows, self._changes(present.clock), clock, at)
-        shown = present.shown if self.streams else self._shown(rows)
-        return Answer(number, shown, found.select(names))
+        tables = {n: self._changes_of(t) for n, t in snapshot.tables.items()}
+        changes = {name: all_of.filter(pl.col(AT) < present.clock) for name, all_of in tables.items()}
+        result = relation(snapshot.plan, given, changes, clock, at)
+        about: int | None = present.shown
+        if not self.streams:  # only answers: what these are about
+            instants = [frame["at"].max() for frame in given.values() if "at" in frame.columns]
+            about = max((each for each in instants if isinstance(each, int)), default=None)
+        return Answer(number, about, result.select(names))
 
-    def _from_answer(self, query: str, frames: Mapping[str, pl.DataFrame]) -> Answer:
-        """What a standing query has said already."""
-        found = [frames[part.name] for part in self.ways[query].parts]
-        standing = self.question.queries[query]
-        rows = access_paths.last_answer(standing, self.streams, found, answers_of(standing))
-        names = dict(zip(rows.columns[1:], standing.plan.schema.names, strict=False))
-        shown = None if self.present is None else self.present.shown
-        return Answer(self.manifest.number, shown, rows.drop("at", "#arrival_ts").rename(names))
-
-    def _from_synopses(
-        self, found: FromSynopses, present: access_paths.Present, frames: Mapping[str, pl.DataFrame]
-    ) -> Answer:
-        """What the states of a shared state say; of a window before this one, if need be."""
-        shown = present.shown if found.fit.span == self._span[1] else found.fit.span.end - 1
-        names = list(self.question.snapshot.plan.schema.names)
-        return Answer(self.manifest.number, shown, found.rows(frames).select(names))
+    def _read(self, name: str, frames: Mapping[str, pl.DataFrame]) -> list[pl.DataFrame]:
+        return [frames[part.name] for part in self.ways[name].parts]
 
     def _rows(
         self, frames: Mapping[str, pl.DataFrame], present: access_paths.Present
     ) -> dict[str, pl.DataFrame]:
         snapshot, once = self.question.snapshot, self.question.once
         found: dict[str, pl.DataFrame] = {}
-        named = (
-            {leaf.name: leaf.stream for leaf in snapshot.leaves} if snapshot.is_at_once else snapshot.streams
-        )
         leaves = {leaf.name: leaf for leaf in snapshot.leaves}
+        named = {name: leaf.stream for name, leaf in leaves.items()} or snapshot.streams
         for name, stream in named.items():
             if stream.name in once.answers:
-                found[name] = self._last_answer(once.answers[stream.name], stream, frames)
+                standing = self.question.queries[once.answers[stream.name]]
+                below = {s.name: self.record(s) for leaf in standing.plan.leaves for s in leaf.streams}
+                answers = self._read(stream.name, frames)
+                found[name] = access_paths.last_answer(standing, below, answers, stream)
             elif stream.name in once.tables:
-                found[name] = self._table_rows(once.tables[stream.name], stream)
+                changes = self._changes_of(Table(once.tables[stream.name], stream.schema, TableKind.NRR))
+                rows = from_synopses.copies(changes, list(stream.schema.names))
+                found[name] = rows.with_columns(pl.lit(0, pl.Int64).alias("#arrival_ts"))
             else:
-                parts = [frames[part.name] for part in self.ways[name].parts]
+                parts = self._read(name, frames)
                 rows = pl.concat(parts) if parts else empty_rows(stream)
-                leaf = leaves.get(name)
-                if leaf is not None:
+                if name in leaves:
+                    leaf = leaves[name]
                     rows = members(leaf.spec, stream, rows, present.at, leaf.alias)
                 found[name] = rows
         return found
-
-    def _last_answer(self, query: str, stream: Stream, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-        standing = self.question.queries[query]
-        below = {s.name: self.record(s) for leaf in standing.plan.leaves for s in leaf.streams}
-        found = [frames[part.name] for part in self.ways[stream.name].parts]
-        return access_paths.last_answer(standing, below, found, stream)
-
-    def _shown(self, rows: Mapping[str, pl.DataFrame]) -> int | None:
-        """Of answers alone: what they are about."""
-        instants = [frame["at"].max() for frame in rows.values() if "at" in frame.columns]
-        return max((at for at in instants if isinstance(at, int)), default=None)
-
-    def _changes(self, clock: int) -> dict[str, pl.DataFrame]:
-        tables = self.question.snapshot.tables
-        return {name: self._changes_of(t).filter(pl.col(AT) < clock) for name, t in tables.items()}
 
     def _changes_of(self, table: Table) -> pl.DataFrame:
         state = self.manifest.tables.get(table.name)
         files = {ref.name: ref for ref in self.manifest.chunks.get(DRIVER, ())}
         parts = [] if state is None else [files[name] for name in state.options["history"]]
         return read_changes(self.question.log.store, table, parts)
-
-    def _table_rows(self, name: str, stream: Stream) -> pl.DataFrame:
-        """What a table holds."""
-        changes = self._changes_of(Table(name, stream.schema, TableKind.NRR))
-        rows = consolidated(changes.drop(AT)).filter(pl.col(N) > 0)
-        places = pl.int_range(rows.height, eager=True).repeat_by(rows[N]).explode().drop_nulls()
-        return (
-            rows.drop(N)
-            .select(pl.all().gather(places))
-            .with_columns(pl.lit(0, pl.Int64).alias("#arrival_ts"))
-        )
-
-
-def _reach(windows: list[Window]) -> Instant:
-    """How far back rows can matter to an answer, through windows over windows."""
-    return sum(window.spec.reach_back for window in windows)
-
-
-def _described(way: access_paths.AccessPath) -> str:
-    if way.tells_size:
-        return way.what
-    count = len(way.parts)
-    return f"{way.what}: {count} {'file' if count == 1 else 'files'}, {way.bytes} bytes"
-
-
-def _held(manifest: Manifest, table: str) -> Instant:
-    state = manifest.tables.get(table)
-    return INFINITY if state is None else read_instant(state.progress["promised"])

@@ -25,7 +25,6 @@ each sub-window, so that one of higher priority overtakes it in the middle.
 
 from __future__ import annotations
 
-import heapq
 import threading
 import time
 from collections import OrderedDict
@@ -73,15 +72,14 @@ class Turns:
         """A turn, to the end of the block. `check` is called while waiting; it raises to give up."""
         ticket = (-priority, next(self._tickets))
         with self._changed:
-            heapq.heappush(self._waiting, ticket)
+            self._waiting.append(ticket)
             try:
-                while not (self._free and self._waiting[0] == ticket):
+                while not (self._free and min(self._waiting) == ticket):
                     self._changed.wait(_LOOK)
                     check()
                 self._free -= 1
             finally:
                 self._waiting.remove(ticket)
-                heapq.heapify(self._waiting)
                 self._changed.notify_all()
         try:
             yield
@@ -259,18 +257,24 @@ class Reader:
     ) -> Read:
         """All parts that `parts_of` names. The caller holds a commit from before."""
         done = Read(self.log.last)
-        wanted = _by_end(parts_of(done.manifest))
+        wanted = self._parts(parts_of, done)
         while True:
             newest = self.log.last if policy.level is LATEST_LEVEL else done.manifest
             if newest.number != done.manifest.number:
                 done.slides += 1
-                done.manifest, wanted = newest, _by_end(parts_of(newest))
+                done.manifest = newest
+                wanted = self._parts(parts_of, done)
                 self._let_go(done, {part.name for part in wanted}, policy)
             missing = [place for place, part in enumerate(wanted) if part.name not in done.frames]
             if not missing:
                 return done
             if done.slides > PATIENCE:
-                raise _too_fast()
+                raise QueryError(
+                    f"the window has slid {PATIENCE} times while it was read, and was never read to its end",
+                    code="too-fast",
+                    hint="ask about a shorter window, or WITH ISOLATION WINDOW: as it is when the read"
+                    " begins",
+                )
             first = done.manifest.number  # on a ring, versions go on counting as the window slides
             part = wanted[policy.order([first + place for place in missing], len(wanted)) - first]
             with self.turns.turn(priority, watch.check):
@@ -278,6 +282,10 @@ class Reader:
                 watch.has_read(part.bytes)
                 done.frames[part.name] = self.memory.get(part)
                 done.reads += 1
+
+    @staticmethod
+    def _parts(parts_of: Callable[[Manifest], list[SubWindow]], done: Read) -> list[SubWindow]:
+        return sorted(parts_of(done.manifest), key=lambda part: (part.ends, part.name))
 
     def _let_go(self, done: Read, wanted: set[str], policy: IsolationPolicy) -> None:
         """What was read and has expired since: its rows go, or all is begun anew."""
@@ -290,18 +298,6 @@ class Reader:
         else:
             done.restarts += 1
             done.frames = {}
-
-
-def _by_end(parts: list[SubWindow]) -> list[SubWindow]:
-    return sorted(parts, key=lambda part: (part.ends, part.name))
-
-
-def _too_fast() -> QueryError:
-    return QueryError(
-        f"the window has slid {PATIENCE} times while it was read, and was never read to its end",
-        code="too-fast",
-        hint="ask about a shorter window, or WITH ISOLATION WINDOW: as it is when the read begins",
-    )
 
 
 class Asked:
@@ -367,9 +363,8 @@ class Asker:
         policy: IsolationPolicy | None = None,
     ) -> pa.Table:
         """The answer as a table; its metadata says which commit and instant it is about."""
-        level = _level(once.isolation or isolation or LATEST)
-        watch = watch or SelectWatch()
-        question = Question(once, queries, self.log, self.archives, self.standing, level)
+        question = self._question(once, queries, isolation)
+        watch, level = watch or SelectWatch(), question.level
         chosen = policy or POLICIES[level]
         with self.log.reader():
             answer = self.elsewhere(question, watch, chosen) if self.elsewhere is not None else None
@@ -387,16 +382,16 @@ class Asker:
 
     def ways(self, once: Once, queries: Mapping[str, StandingQuery]) -> list[str]:
         """Where a SELECT would read from, one line for each."""
-        level = _level(once.isolation or LATEST)
-        question = Question(once, queries, self.log, self.archives, self.standing, level)
+        question = self._question(once, queries)
         with self.log.reader() as manifest:
             return question.at(manifest).described
 
-
-def _level(isolation: str) -> str:
-    level = isolation.upper()
-    if level not in POLICIES:
-        raise QueryError(
-            f"no isolation level `{isolation}`", code="bad-value", hint="LATEST (the default) or WINDOW"
-        )
-    return level
+    def _question(
+        self, once: Once, queries: Mapping[str, StandingQuery], isolation: str | None = None
+    ) -> Question:
+        asked = once.isolation or isolation or LATEST
+        if asked.upper() not in POLICIES:
+            raise QueryError(
+                f"no isolation level `{asked}`", code="bad-value", hint="LATEST (the default) or WINDOW"
+            )
+        return Question(once, queries, self.log, self.archives, self.standing, asked.upper())

@@ -26,6 +26,7 @@ import polars as pl
 from windrow.algebra.catalog import Late, ProgressRule, Stream, Table
 from windrow.algebra.operators import Limit, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
+from windrow.engine.output.outbox import order_key
 from windrow.errors import QueryError
 from windrow.kernels.columnar.columns import row_order
 from windrow.kernels.columnar.expressions import compile_expression
@@ -81,7 +82,7 @@ def moment_of(stream: Stream) -> str:
 def _counted(spec: RowsWindow, stream: Stream, rows: pl.DataFrame) -> pl.DataFrame:
     """The last n rows of each partition; with SLIDE m ROWS, up to a multiple of m."""
     keys = [row_order(rows[moment_of(stream)].cast(pl.Int64)).alias("#0")]
-    keys += [_ordered(rows[name]).alias(f"#o{place}") for place, name in enumerate(stream.schema.names)]
+    keys += [order_key(rows[name]).alias(f"#o{place}") for place, name in enumerate(stream.schema.names)]
     by = [pl.col(key.name) for key in keys]
     order = pl.DataFrame(keys).select(pl.arg_sort_by(by)).to_series()
     ranked = rows.select(pl.all().gather(order)).with_columns(pl.lit(1, pl.Int64).alias("#one"))
@@ -96,18 +97,11 @@ def _counted(spec: RowsWindow, stream: Stream, rows: pl.DataFrame) -> pl.DataFra
     return ranked.filter(held).select(rows.columns)
 
 
-def _ordered(column: pl.Series) -> pl.Series:
-    if column.dtype.is_nested():
-        return column.map_elements(repr, pl.String, skip_nulls=True)
-    return row_order(column)
-
-
 def _in_sessions(spec: session.SessionWindow, stream: Stream, rows: pl.DataFrame, at: int) -> pl.DataFrame:
     """The rows of sessions that have not ended."""
     t, keys = moment_of(stream), list(spec.partition_by) or ["#one"]
-    ranked = rows.with_columns(pl.lit(1, pl.Int64).alias("#one"), pl.col(t).cast(pl.Int64).alias("#t")).sort(
-        "#t"
-    )
+    moment = pl.col(t).cast(pl.Int64).alias("#t")
+    ranked = rows.with_columns(pl.lit(1, pl.Int64).alias("#one"), moment).sort("#t")
     gap = (pl.col("#t") - pl.col("#t").shift(1).over(keys)).fill_null(0) >= spec.reach
     ranked = ranked.with_columns(gap.cast(pl.Int64).alias("#new"))
     ranked = ranked.with_columns(pl.col("#new").cum_sum().over(keys).alias("#session"))
@@ -210,12 +204,16 @@ def without_order(asked: Emit) -> tuple[Emit, tuple[tuple[str, bool], ...]]:
 
 def _refuse(asked: Emit) -> None:
     for node in asked.walk():
-        if isinstance(node, Scan) and domain.ROW_NUM in node.pseudo:
-            raise _counts_arrivals()
+        if (isinstance(node, Scan) and domain.ROW_NUM in node.pseudo) or (
+            isinstance(node, Window) and node.spec.counts_arrivals
+        ):
+            raise QueryError(
+                "rows are kept without the numbers they arrived under",
+                code="unsupported",
+                hint="count rows in the order of WATTR: leave `row_num` out",
+            )
         if not isinstance(node, Window):
             continue
-        if node.spec.counts_arrivals:
-            raise _counts_arrivals()
         if node.spec.internal:
             raise QueryError(
                 "results of INTERNAL windows outlive them, so they cannot be had from what is there now",
@@ -235,11 +233,3 @@ def _refuse(asked: Emit) -> None:
             code="no-relation",
             hint="leave window_start and window_end out, or register it with CREATE QUERY",
         )
-
-
-def _counts_arrivals() -> QueryError:
-    return QueryError(
-        "rows are kept without the numbers they arrived under",
-        code="unsupported",
-        hint="count rows in the order of WATTR: leave `row_num` out",
-    )

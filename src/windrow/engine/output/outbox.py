@@ -98,7 +98,7 @@ def sorted_rows(parts: list[pl.DataFrame]) -> pl.DataFrame:
     known = _by_numbers(frame)
     if known is not None:
         return frame if len(known) == 0 else frame.select(pl.all().gather(pl.Series(known)))
-    keys = pl.DataFrame([_key(column).alias(str(place)) for place, column in enumerate(frame)])
+    keys = pl.DataFrame([order_key(column).alias(str(place)) for place, column in enumerate(frame)])
     order = _order(keys, keys.columns[:2])
     if _has_ties(keys.select(keys.columns[:2]), order):
         order = _order(keys, keys.columns)
@@ -163,7 +163,7 @@ def _has_ties(keys: pl.DataFrame, order: pl.Series) -> bool:
     return bool(same.to_series()[1:].any())
 
 
-def _key(column: pl.Series) -> pl.Series:
+def order_key(column: pl.Series) -> pl.Series:
     """A column that sorts as the order says: NaN after everything, arrays by their contents."""
     if column.dtype.is_nested():
         return column.map_elements(repr, pl.String, skip_nulls=True)

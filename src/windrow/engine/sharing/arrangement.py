@@ -233,7 +233,7 @@ class Arranging:
         """Rows that wait for a query under its own name are taken in, and nothing is answered."""
         engine, draft = self._engine, self._engine.draft()
         name = record.query.name
-        work = [replace(draft._work(record), lifetimes=engine.archives.wants_lifetimes(name))]
+        work = [replace(draft.work_of(record), lifetimes=engine.archives.wants_lifetimes(name))]
         if work[0].deltas:
             draft.close(work, [], engine.rework(draft, work))
             engine.commit_draft(draft)
@@ -243,7 +243,7 @@ class Arranging:
         engine, draft = self._engine, self._engine.draft()
         both = {record.query.name: record for record in (host, late)}
         draft.queries |= both
-        work = [replace(draft._work(record), deltas=(), host=was) for record in both.values()]
+        work = [replace(draft.work_of(record), deltas=(), host=was) for record in both.values()]
         reports = engine.rework(draft, work)
         if any(report.faults for report in reports):
             _log.warning("query %s keeps a state of its own: %s", late.query.name, reports)
@@ -310,7 +310,7 @@ class Arranging:
         """The shared states that have nothing yet, with their streams. Those of queries that may still be
         declared stay as they are."""
         engine = self._engine
-        awaited = {engine.common.kept[label].shared_state for label in engine.shares_elsewhere}
+        awaited = {engine.common.kept[label].shared_state for label in engine.draft().shares_elsewhere}
         streams = {
             shared_state: engine.common.shared_state(shared_state).stream.name
             for shared_state in engine.common.shared_states
