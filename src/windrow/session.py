@@ -483,7 +483,7 @@ class Windrow:
             self._catalog.drop("QUERY", name)
             self._engine.drop("QUERY", name)
         elif name in self._engine.last.queries:
-            self._engine.forget_query(name)
+            self._engine.drop("QUERY", name)
         else:
             self._catalog.drop("QUERY", name)
         self._engine.commit()
@@ -757,7 +757,7 @@ class Windrow:
             self._engine.check_promise(promise)
         if self._loop is not None:
             self._loop.promises.append(promise)
-            self._loop.wake()
+            self._loop.board.wake()
         else:
             self._check_declared()
             self._engine.epoch(promises=[promise])

@@ -117,7 +117,7 @@ def test_more_than_may_wait_holds_the_run_up(tmp_path: Path, monkeypatch: pytest
         wait_until(lambda: loop._what_to_take() == [])
         taken = list(source.taken)
         assert len(taken) < len(BATCHES)
-        loop.wake()
+        loop.board.wake()
         wait_until(lambda: loop._what_to_take() == [])
         assert source.taken == taken
         gate.set()

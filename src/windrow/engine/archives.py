@@ -3,24 +3,18 @@
 Rows for an archive wait in the outbox, committed like answers for a sink. An archive takes all that wait at
 once: when one of its periods has ended, when many commits wait, when a run ends. It commits, with the rows,
 the number of the engine's commit they came with, so rows that come again after a crash are known to be there.
+A row of an answer expires when it leaves the answer, any row when it was kept for long enough.
 
-Which archives there are is in the engine's manifests, and nowhere else: a folder that none of them names is
-what an interrupted statement has left. They also tell how far each archive had come: rows that it had need
-not wait in the outbox any more, so an archive that is behind that has lost them.
-
-From what was filed for an archive to the rows it keeps: with the instant at which each expires.
-
-A row of an answer ends when it leaves the answer, or when it was kept for long enough; any other row when it
-was kept for long enough.
-
-The layout of an archive is a decision of the engine's manifest, too: ALTER ARCHIVE commits it there, and the
-archive is written anew after that, or, if that was interrupted, when it gets rows next. It changes no answer,
-so a script may go on declaring what it declared at first.
+Which archives there are, and how they are laid out, is in the engine's manifests and nowhere else: a folder
+that none names is what an interrupted statement has left. They also tell how far each archive had come: rows
+that it had need not wait in the outbox any more, so an archive that is behind that has lost them. ALTER
+ARCHIVE commits a layout, and the files follow after that or when rows come next. It changes no answer, so a
+script may go on declaring what it declared at first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from secrets import token_hex
@@ -37,8 +31,7 @@ from windrow.archive.layout import GridLayout, Laid, SaidOfLayout
 from windrow.archive.snapshot import Reading
 from windrow.engine.output.dispatch import Delivering
 from windrow.engine.output.outbox import pending, published_schema, stored_as
-from windrow.engine.records import QueryRecord, StreamRecord
-from windrow.engine.tables import TableRecord
+from windrow.engine.records import QueryRecord, Registered, StreamRecord
 from windrow.errors import QueryError, StateError
 from windrow.execution.ingest import AT, UNTIL, archived_section, stream_source
 from windrow.kernels.columnar.columns import INSTANT, published, rows_schema, to_frame
@@ -50,7 +43,7 @@ from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest, OutboxEntry, SourceState
 from windrow.state.names import ARCHIVES, RESERVED, file_name
 from windrow.state.store import RESTORE, Store
-from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Instant
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain
 
 _EXPIRES = "valid_to"
 
@@ -97,14 +90,15 @@ class ArchiveShape:
         """The column that says until when a row is valid."""
         return self.declaration.expires
 
-    def rows(self, store: Store, entries: Iterable[OutboxEntry]) -> pa.Table:
+    def rows(self, store: Store, waiting: Mapping[int, list[OutboxEntry]]) -> pa.Table:
         """What was filed in some outbox files."""
-        places = [(each.ref, stored_as(each.ref, self.read_from)) for each in entries]
-        frames = [
-            to_frame(place.read(chunk.open_chunk(store, ref))) for ref, place in places if place is not None
-        ]
-        parts = [published(self._ending(frame).to_arrow(), self.schema) for frame in frames]
-        return pa.concat_tables([self.schema.empty_table(), *parts])
+        parts = [self.schema.empty_table()]
+        for ref in (entry.ref for entries in waiting.values() for entry in entries):
+            place = stored_as(ref, self.read_from)
+            if place is not None:
+                frame = to_frame(place.read(chunk.open_chunk(store, ref)))
+                parts.append(published(self._ending(frame).to_arrow(), self.schema))
+        return pa.concat_tables(parts)
 
     def _ending(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The columns of the schema, in kernels' types."""
@@ -149,14 +143,9 @@ class Kept:
         return int(self.archive.read.offsets.get("commit", 0))
 
     def to_json(self) -> dict[str, Any]:
-        """For the manifest."""
+        told = _told(self.spec, self.source) | self.laid.to_json()
         mine = {"folder": self.folder, "complete_from": self.complete_from, "commit": self.archive.commit}
-        return {
-            **_told(self.spec, self.source),
-            **self.laid.to_json(),
-            "declared": self.spec.said.to_json(),
-            **mine,
-        }
+        return {**told, "declared": self.spec.said.to_json(), **mine}
 
     @property
     def is_equal(self) -> bool:
@@ -177,19 +166,11 @@ class Seen:
     clocks: Mapping[str, int] = field(default_factory=dict)
 
 
-class ArchiveSources(Protocol):
+class ArchiveSources(Registered, Protocol):
     """What archives are of: what is registered, and what the last commit has of it."""
 
     log: CommitLog
-    streams: dict[str, StreamRecord]
-    tables: dict[str, TableRecord]
-    queries: dict[str, QueryRecord]
     delivering: Delivering
-
-    @property
-    def last(self) -> Manifest: ...
-    @property
-    def store(self) -> Store: ...
 
 
 class Archiving:
@@ -226,9 +207,8 @@ class Archiving:
     def sections(self) -> frozenset[str]:
         """What archives wait for in outbox files."""
         sources = [kept.source for kept in self.kept.values()]
-        return frozenset(
-            map(archived_section, [*sources, *(each["source"] for each in self.undeclared.values())])
-        )
+        sources += [each["source"] for each in self.undeclared.values()]
+        return frozenset(map(archived_section, sources))
 
     def wants_lifetimes(self, query: str) -> bool:
         """Whether an archive wants the rows of the answer of the query with this id."""
@@ -283,7 +263,13 @@ class Archiving:
         has_rows = any(self._engine.streams[name].greatest is not None for name in record.streams)
         at_others = record.member is not None and record.member.common_slide is not None
         if (at_others and has_rows) or any(name.partition("\0")[0] == record.id for name in kept):
-            raise _ends_unknown(record.query.name)
+            name = record.query.name
+            raise QueryError(
+                f"query `{name}` runs already, and tells of the ends of its results only when they come",
+                code="archive-ends",
+                hint=f"declare the archive together with the query, before rows come: DROP QUERY {name}, then"
+                " both",
+            )
         self._engine.queries[record.query.name] = record.carrying()
 
     def _new(self, spec: StandingArchive, source: str, shape: ArchiveShape) -> Kept:
@@ -311,7 +297,12 @@ class Archiving:
             last = history.History(store).latest() if store.is_there() else None
             had, has = int(stored.get("commit", 0)), last.number if last else 0
             if has < had:
-                raise _archive_lost(name, store, had, has)
+                missing = f"its commit {had} is missing, and the last it has is {has}"
+                raise StateError(
+                    f"archive `{name}` in {store} has lost rows: {missing if has else 'it has no commits'}",
+                    code="archive-lost",
+                    hint=_anew(name),
+                )
             archive = Archive.open(store, takeover=True)
         except StateError as error:
             if error.hint != RESTORE:
@@ -335,11 +326,10 @@ class Archiving:
         relaid = [part for part in said if said[part] not in (None, stored.get(part), first.get(part))]
         for part in (*changed, *relaid):
             was, now = stored.get(part), {**told, **said}[part]
-            hint = f"declare it as before, or drop it first: w.drop('{spec.name}'), or --drop {spec.name}"
+            instead = f"drop it first: w.drop('{spec.name}'), or --drop {spec.name}"
+            hint = f"declare it as before, or {instead}"
             if not changed:
-                hint = (
-                    f"declare it as before, then ALTER ARCHIVE {spec.name} …; or {hint.partition(' or ')[2]}"
-                )
+                hint = f"declare it as before, then ALTER ARCHIVE {spec.name} …; or {instead}"
             raise StateError(
                 f"archive `{spec.name}` was declared otherwise when {self._engine.store} was written:"
                 f" its {part} was {_shown(was)} and is now {_shown(now)}",
@@ -402,7 +392,7 @@ class Archiving:
         has_ended = number(now) > number(archive.now)
         if not has_ended and (not waiting or (only_due and len(waiting) < MOST_WAITING)):
             return
-        rows = self._rows(kept, waiting)
+        rows = kept.shape.rows(self._engine.store, waiting)
         read = SourceState(kept.source, {"commit": max(waiting, default=kept.reached)})
         archive.update(now, rows, latest=_FOREVER, read=read)
         crash.crash_point("sink-delivered")
@@ -416,25 +406,24 @@ class Archiving:
             if commit <= reached:
                 self._engine.delivering.mark(entries, section)
 
-    def _rows(self, kept: Kept, waiting: Mapping[int, list[OutboxEntry]]) -> pa.Table:
-        return kept.shape.rows(self._engine.store, [e for entries in waiting.values() for e in entries])
-
     # ------------------------------------------------------------ instants
 
     def _clock(self, kept: Kept) -> int | None:
         """The last instant about which all is known; after the end that of the last row. None: none yet."""
-        progress = self._progress(kept.spec.source)
+        source, engine = kept.spec.source, self._engine
+        if source in engine.streams:
+            stream = engine.streams[source]
+            progress = stream.known.progress_on(stream.stream, stream.stream.wattr)
+        else:
+            progress = engine.queries[source].clock(engine.streams, engine.tables)
+        if abs(progress) != INFINITY:
+            return int(progress) - 1
         if progress == -INFINITY:
             return None
-        if progress != INFINITY:
-            return int(progress) - 1
-        return max((*self._instants(kept.spec.source), *self._promised(kept.spec.source)), default=None)
-
-    def _progress(self, source: str) -> Instant:
-        stream = self._engine.streams.get(source)
-        if stream is not None:
-            return stream.known.progress_on(stream.stream, stream.stream.wattr)
-        return self._engine.queries[source].clock(self._engine.streams, self._engine.tables)
+        # time does not go back at the end: not behind how far the streams were before it
+        reached = [s.known.progress.progress for s, on in self._attributes(source) if on == s.stream.wattr]
+        promised = [int(each) - 1 for each in reached if abs(each) != INFINITY]
+        return max((*self._instants(source), *promised), default=None)
 
     def _instants(self, source: str) -> Iterator[int]:
         """The greatest instants of rows of the source so far."""
@@ -443,13 +432,6 @@ class Archiving:
             found = stream.greatest if attribute == stream.stream.wattr else known.get(attribute)
             if found is not None and abs(found) != INFINITY:
                 yield int(found)
-
-    def _promised(self, source: str) -> Iterator[int]:
-        """How far the streams were before they ended: time does not go back at the end."""
-        for stream, attribute in self._attributes(source):
-            promised = stream.known.progress.progress
-            if attribute == stream.stream.wattr and abs(promised) != INFINITY:
-                yield int(promised) - 1
 
     def _attributes(self, source: str) -> list[tuple[StreamRecord, str]]:
         """The streams below, each with the attributes that windows of the source are on."""
@@ -478,7 +460,7 @@ class Archiving:
             waiting = _after(seen.manifest, kept.shape.section, int(snapshot.read.offsets.get("commit", 0)))
             at = max(seen.clocks.get(name, snapshot.now), snapshot.now)
             begins = "at" if kept.shape.is_relation else None
-            yield Reading(snapshot, self._rows(kept, waiting), at, begins)
+            yield Reading(snapshot, kept.shape.rows(self._engine.store, waiting), at, begins)
 
     def _pinned(self, held: ExitStack) -> Seen:
         """What readers go by now, its files held; one that was swept in between is looked up again."""
@@ -513,18 +495,7 @@ def _shown(value: Any) -> Any:
 
 def _told(spec: StandingArchive, source: str) -> dict[str, Any]:
     """What of a declaration the files depend on."""
-    return {
-        "source": source,
-        "key": spec.key,
-        "keep": spec.keep,
-    }
-
-
-def _archive_lost(name: str, store: Store, had: int, has: int) -> StateError:
-    what = f"its commit {had} is missing, and the last it has is {has}" if has else "it has no commits"
-    return StateError(
-        f"archive `{name}` in {store} has lost rows: {what}", code="archive-lost", hint=_anew(name)
-    )
+    return {"source": source, "key": spec.key, "keep": spec.keep}
 
 
 def _anew(name: str) -> str:
@@ -532,12 +503,4 @@ def _anew(name: str) -> str:
     return (
         "restore the whole state directory from a copy, or drop the archive, and declare it again to keep"
         f" rows from then on: w.drop('{name}'), or --drop {name}"
-    )
-
-
-def _ends_unknown(query: str) -> QueryError:
-    return QueryError(
-        f"query `{query}` runs already, and tells of the ends of its results only when they come",
-        code="archive-ends",
-        hint=f"declare the archive together with the query, before rows come: DROP QUERY {query}, then both",
     )

@@ -134,18 +134,13 @@ def _check(function: str, name: str, value: Any, kinds: Sequence[_Kind]) -> None
     if any(kind.fits(value) for kind in kinds):
         return
     wanted = " or ".join(kind.title for kind in kinds if kind.title != "None")
-    found = type(value).__name__
+    found, shown = type(value).__name__, repr(value)
     article = "an" if found[0].lower() in "aeiou" else "a"
     raise QueryError(
         f"`{name}` of {function}() is {wanted}, not {article} {found}",
         code="bad-argument",
-        hint=f"it is given: {_shown(value)}",
+        hint=f"it is given: {shown if len(shown) <= 60 else f'{shown[:57]}…'}",
     )
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 _KINDS = ("nrr", "relation")
@@ -188,7 +183,10 @@ def options(
     words += [f"PUNCTUATED BY {punctuated_by}"] if punctuated_by else []
     words += [f"PER {backquoted(per)}"] if per else []
     words += [f"WHEN {when}"] if when else []
-    words += [_late(late)] if late else []
+    if late and late.lower() in ("drop", "keep"):
+        words.append(f"LATE {late.upper()}")
+    elif late:
+        words.append("LATE TO '" + late.replace("\\", "\\\\").replace("'", "''") + "'")
     words += ["SHEDDABLE"] if sheddable else []
     words += [f"KEEP {str(keep).upper()}"] if keep is not None else []
     return " ".join(words)
@@ -215,10 +213,8 @@ def archive_text(
     words = ["CREATE ARCHIVE", backquoted(name), "ON", backquoted(on), "KEY", backquoted(key)]
     if partitions is not None:
         if len(partitions) != 2 or not all(isinstance(count, int) for count in partitions):
-            hint = "as in (2, 2)"
-            raise QueryError(
-                f"`partitions` is two whole numbers, not {partitions}", code="bad-options", hint=hint
-            )
+            text = f"`partitions` is two whole numbers, not {partitions}"
+            raise QueryError(text, code="bad-options", hint="as in (2, 2)")
         words.append("LAYOUT {} BY {}".format(*partitions))
     words += [] if rebuild is None else ["REBUILD" if rebuild else "NOREBUILD"]
     words += [] if allocation is None else [f"ALLOCATION {allocation.upper().replace('-', '_')}"]
@@ -238,9 +234,8 @@ def declared_table(name: str, schema: Schema, kind: str, key: Sequence[str]) -> 
         raise QueryError(
             f"a table is `nrr` or `relation`, not `{kind}`", code="bad-options", hint=nearest(kind, _KINDS)
         )
-    columns = ", ".join(f"{backquoted(field.name)} {field.type}" for field in schema)
     keys = f" KEY ({', '.join(map(backquoted, key))})" if key else ""
-    return declare_table(name, columns, f"{kind.upper()}{keys}")
+    return declare_table(name, _columns(schema), f"{kind.upper()}{keys}")
 
 
 def period(text: str) -> float:
@@ -260,8 +255,11 @@ def period(text: str) -> float:
 
 def declared_stream(name: str, schema: Schema, text: str) -> Stream:
     """The declaration of a stream with these columns and options."""
-    columns = ", ".join(f"{backquoted(field.name)} {field.type}" for field in schema)
-    return declare_stream(name, columns, text)
+    return declare_stream(name, _columns(schema), text)
+
+
+def _columns(schema: Schema) -> str:
+    return ", ".join(f"{backquoted(field.name)} {field.type}" for field in schema)
 
 
 class Registry(Protocol):
@@ -275,7 +273,6 @@ class Registry(Protocol):
     def add_archive(self, archive: StandingArchive) -> None: ...
     def alter_archive(self, name: str, said: SaidOfLayout) -> None: ...
     def refresh_query(self, name: str) -> object: ...
-    def forget_query(self, name: str) -> None: ...
     def drop(self, kind: str, name: str) -> None: ...
 
 
@@ -320,11 +317,5 @@ def _add_query(engine: Registry, statement: bound.RegisterQuery, sink: Sink | No
     except StateError as error:
         if not statement.replaces or error.code != "query-changed":
             raise
-        engine.forget_query(query.name)
+        engine.drop("QUERY", query.name)
         engine.add_query(query, sink)
-
-
-def _late(late: str) -> str:
-    if late.lower() in ("drop", "keep"):
-        return f"LATE {late.upper()}"
-    return "LATE TO '" + late.replace("\\", "\\\\").replace("'", "''") + "'"

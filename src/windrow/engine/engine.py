@@ -27,7 +27,7 @@ from windrow.engine import archives, load_shedding, query_start, refresh_schedul
 from windrow.engine.epoch import Draft
 from windrow.engine.output.dispatch import Delivering, RowSink
 from windrow.engine.records import QueryRecord, StreamRecord
-from windrow.engine.sharing.arrangement import Arranging, failed_leaders, is_exact, led
+from windrow.engine.sharing.arrangement import Arranging, failed_leaders, led
 from windrow.engine.sharing.shared_state import Common
 from windrow.engine.tables import Shelf, TableRecord, TableUpdate, read_contents, read_keys
 from windrow.errors import DataError, QueryError, WindrowError
@@ -269,14 +269,12 @@ class Engine:
                 self.by_group,
             )
             record = query_start.begun(query, self.last.number, stored, basis)
-            plan = record.physical.emit
-            joined = None if stored else self._arranging.joined(record)
             if stored is not None:
                 self._replanning.resumed(query.name)
                 if record.shares and record.is_running:
-                    self.common.adopt(record.bundle, plan, record.shares, is_exact=is_exact(record))
-            elif joined is not None:
-                record = replace(record, shares=joined.shares, complete_from=joined.complete_from)
+                    self.common.adopt(record)
+            elif (joined := self._arranging.joined(record)) is not None:
+                record = joined
             else:
                 seen = [g for name in record.streams if (g := self.streams[name].greatest) is not None]
                 record = replace(record, complete_from=max(seen) + 1 if seen else None)
@@ -319,7 +317,7 @@ class Engine:
     def leader_of(self, record: QueryRecord) -> QueryRecord | None:
         """The query whose answers a query reads; None if it is computed by itself."""
         with self.lock:
-            if not record.shares or not is_exact(record):
+            if not record.shares or not record.is_exact:
                 return None
             members = set(self.common.members(self.common.shared_state_of(record.shares)))
             running = [each for each in self.queries.values() if each.id in members and each.is_running]
@@ -347,11 +345,14 @@ class Engine:
             self.tables[name] = replace(table, domain=domain)
 
     def drop(self, kind: str, name: str) -> None:
-        """Forget a QUERY, an ARCHIVE, a STREAM or a TABLE; what it holds is let go of with `commit`."""
+        """Forget a QUERY, an ARCHIVE, a STREAM or a TABLE; what it holds is let go of with `commit`. Queries
+        and archives may be such as only the state directory knows."""
         with self._registering():
             match kind:
                 case "QUERY":
-                    self._stop(name)
+                    if name in self.queries:
+                        self._stop(name)
+                    self._forget("queries", name)
                 case "ARCHIVE":
                     self.archives.drop(name)
                 case "STREAM":
@@ -371,13 +372,7 @@ class Engine:
         self.delivering.forget(record.id)
         self.seconds.pop(record.id, None)
         self.costs.drop(record.id)
-        self._forget("queries", name)
         self._closing += [(name, record.sink)] if record.sink is not None else []
-
-    def forget_query(self, name: str) -> None:
-        """Let go of a query that the state directory knows and nobody has declared."""
-        with self._registering():
-            self._forget("queries", name)
 
     def add_archive(self, archive: StandingArchive) -> None:
         """A declared archive of a stream or a query."""
@@ -571,7 +566,7 @@ class Engine:
 
     def _arrived(self, draft: Draft, arrival: Arrival) -> bundle.Arrived:
         record, source = draft.streams[arrival.stream], draft.streams[arrival.stream].source
-        readers = [q for q in draft.queries.values() if q.is_running and arrival.stream in q.streams]
+        readers = [query for query in draft.running if arrival.stream in query.streams]
         malformed = malformed_rows.malformed_section(arrival.stream)
         return bundle.Arrived(
             record.stream,

@@ -23,7 +23,7 @@ from windrow.engine import load_shedding, refresh_scheduler, retention, statisti
 from windrow.engine import tables as table_records
 from windrow.engine.archives import Archiving
 from windrow.engine.output.outbox import asking, with_followers, with_readers
-from windrow.engine.records import QueryRecord, StreamRecord
+from windrow.engine.records import QueryRecord, Registered, StreamRecord
 from windrow.engine.sharing.arrangement import led
 from windrow.engine.sharing.common_subplans import Membership
 from windrow.engine.sharing.shared_state import Common, labels_of
@@ -42,7 +42,6 @@ from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding import load
 from windrow.state.manifest import ChunkRef, Manifest, OutboxEntry, QueryState
 from windrow.state.names import ANSWERS, DRIVER, KEPT, KEYS
-from windrow.state.store import Store
 from windrow.windows.domain import INFINITY, Instant, check_instant
 
 #: a query that is not due takes in what is new when this many files wait for it
@@ -52,20 +51,14 @@ MOST_WAITING = 32
 MOST_CELLS = 1 << 18
 
 
-class Between(Protocol):
+class Between(Registered, Protocol):
     """An engine between two epochs, to whoever changes its queries then, by a commit in between."""
 
-    streams: dict[str, StreamRecord]
-    queries: dict[str, QueryRecord]
     common: Common
     observed: statistics.ObservedStatistics
     shares: bool
     archives: Archiving
 
-    @property
-    def last(self) -> Manifest: ...
-    @property
-    def store(self) -> Store: ...
     def would_run(self, query: StandingQuery) -> PhysicalPlan: ...
     def draft(self) -> Draft: ...
     def rework(self, draft: Draft, work: list[QueryWork]) -> list[Closed]: ...
@@ -115,6 +108,10 @@ class Draft:
             [ref for ref in chunks.get(of, ()) if ref.metadata["stream"] in self.known.streams]
             for of in (KEPT, KEYS)
         )
+
+    @property
+    def running(self) -> list[QueryRecord]:
+        return [record for record in self.queries.values() if record.is_running]
 
     # ------------------------------------------------------------ streams
 
@@ -331,7 +328,7 @@ class Draft:
 
     @property
     def _own(self) -> list[QueryRecord]:
-        return [record for record in self.queries.values() if record.is_running and not record.shares]
+        return [record for record in self.running if not record.shares]
 
     def _running(self, shared_state: str) -> list[QueryRecord]:
         members = map(self.by_id, self.common.members(shared_state))
@@ -410,7 +407,7 @@ class Draft:
     def tasks(self, work: Sequence[QueryWork], shared: Sequence[SharedWork]) -> list[CloseTask]:
         """The stages of the close job."""
         depth = max([each.query.unit.stages for each in work], default=1)
-        alive = {name for r in self.queries.values() if r.is_running for name in r.bundle.places}
+        alive = {name for record in self.running for name in record.bundle.places}
         alive |= {*self.undeclared_ids, *self.common.shared_states}
         alive |= {self.common.kept[name].shared_state for name in self.shares_elsewhere}
         for options in (state.options for state in self._undeclared.values()):
@@ -492,12 +489,12 @@ class Draft:
 
     def manifest(self) -> Manifest:
         """The successor of the last commit."""
-        is_kept = any(record.is_running for record in self.queries.values()) or self._undeclared
+        is_kept = self.running or self._undeclared
         chunks = {number: refs for number, refs in self._files.items() if refs and is_kept}
         tables = {**self.known.tables, **{name: r.to_state() for name, r in self.tables.items()}}
         held = {file for table in tables.values() for file in table.options["history"]}
         deltas = tuple(ref for ref in self._deltas if ref.name in held or self._is_needed(ref))
-        answering = {r.id for r in self.queries.values() if r.is_running and r.query.plan.is_by_extent}
+        answering = {record.id for record in self.running if record.query.plan.is_by_extent}
         answers = retention.last_answers(
             self.last.chunks.get(ANSWERS, ()), self._outgoing, answering | self.undeclared_ids
         )
@@ -538,16 +535,13 @@ class Draft:
         """Whether a running query has still to take it in; an undeclared one may read any stream."""
         if any(self._is_waited_for(name, delta) for name in self.common.shared_states):
             return True
-        return any(
-            self._awaits(record, delta) for record in self.queries.values() if record.is_running
-        ) or any(
-            _commit(delta) > state.options["absorbed"]
-            for state in self._undeclared.values()
-            if state.status == "running"
-        )
+        if any(self._awaits(record, delta) for record in self.running):
+            return True
+        away = [state for state in self._undeclared.values() if state.status == "running"]
+        return any(_commit(delta) > state.options["absorbed"] for state in away)
 
     def _entries(self) -> Iterable[OutboxEntry]:
-        wanted = {record.id for record in self.queries.values() if record.is_running}
+        wanted = {record.id for record in self.running}
         sections = late_section, malformed_rows.malformed_section
         wanted |= {of(name) for name in self.streams for of in sections} | self.archived
         queries, streams = self.last.queries, self.last.streams

@@ -1,30 +1,10 @@
-"""The way of a query, put together: text becomes a plan, a physical plan, and an explanation of it.
-
-Every step is one call of the package that knows how:
-
-    compile_query   windrow.language    text -> plan
-    plan_query      windrow.physical    plan -> the physical plan that runs, and why it does
-    steps_of        this module         physical plan -> facts for people; it decides nothing
-
->>> from windrow.algebra.catalog import Stream
->>> from windrow.algebra.operators import Distinct
->>> from windrow.algebra.plan import Emit, Scan, Window
->>> from windrow.algebra.expressions import Field, Schema
->>> from windrow.algebra.types import BIGINT
->>> from windrow.physical import plan_query
->>> from windrow.windows.rows import RowsWindow
->>> stream = Stream("s", Schema((Field("k", BIGINT), Field("ts", BIGINT))), "ts")
->>> plan = plan_query(Emit(Distinct(Window(Scan(stream, "s"), RowsWindow(9)))))
->>> for step in steps_of(plan).walk():
-...     print(f"{step.operator:<20}{step.pattern!s:<5}{step.state}")
-emit '+' and '-'    STR  answers with their ends, in a calendar of 10 buckets
-δ DISTINCT          STR  the count of each value, known ends in a calendar of 10 buckets
-window s [ROWS 9]   STR  the rows of the window by number
+"""The way of a query, put together: text becomes a plan, a physical plan, and an explanation of it, which
+only tells what `windrow.physical` has decided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
 from windrow.algebra.catalog import TableKind
@@ -34,7 +14,7 @@ from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, Subquery, TableScan, Window
 from windrow.engine.sharing.arrangement import together
 from windrow.errors import QueryError
-from windrow.language.binder.bound_statements import BoundStatement, ExplainQuery, RegisterQuery, RunOnce
+from windrow.language.binder.bound_statements import ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
 from windrow.optimizer.costs import estimate
@@ -77,32 +57,31 @@ def explain(
 def declared(streams: Mapping[str, Declared], tables: Mapping[str, Declared]) -> Catalog:
     """A catalog of these streams and tables."""
     catalog = Catalog(inference=infer_columns)
-    for name, parts in streams.items():
-        catalog.add(declare_stream(name, *_as_tuple(parts)))
-    for name, parts in tables.items():
-        catalog.add(declare_table(name, *_as_tuple(parts)))
+    for declare, entries in ((declare_stream, streams), (declare_table, tables)):
+        for name, parts in entries.items():
+            catalog.add(declare(name, *((parts,) if isinstance(parts, str) else parts)))
     return catalog
 
 
 def explain_script(text: str, catalog: Catalog, statistics: Statistics | None = None) -> list[Explanation]:
     """The explanation of every query of a script, in order; its declarations change the catalog."""
-    queries = list(_queries(compile_script(text, catalog)))
+    statements = compile_script(text, catalog)
+    asking = [each for each in statements if isinstance(each, RegisterQuery | ExplainQuery | RunOnce)]
+    queries = []
+    for number, each in enumerate(asking, start=1):  # those without a name are numbered if there are others
+        name = f"#{number}" if len(asking) > 1 else ""
+        queries.append(each.query if isinstance(each, RegisterQuery) else StandingQuery(name, each.plan))
     if not queries:
         raise QueryError(
             "there is no query to explain",
             code="no-query",
             hint="add a SELECT, or CREATE QUERY name AS SELECT …",
         )
-    plans = together(queries, statistics)
-    return [
-        described(
-            plans.get(query.name) or plan_query(query.plan, statistics),
-            name=query.name or None,
-            sink=query.sink,
-            max_gap=query.max_gap,
-        )
-        for query in queries
-    ]
+    plans, found = together(queries, statistics), []
+    for query in queries:
+        plan = plans.get(query.name) or plan_query(query.plan, statistics)
+        found.append(described(plan, name=query.name or None, sink=query.sink, max_gap=query.max_gap))
+    return found
 
 
 def explain_plan(
@@ -137,20 +116,6 @@ def described(
         runs=[*how_it_runs(plan), *what_is_shed(plan, max_gap)],
         observed=observed,
     )
-
-
-def _queries(statements: list[BoundStatement]) -> Iterator[StandingQuery]:
-    """The queries of a script; those without a name are numbered if there are others."""
-    plans = [s for s in statements if isinstance(s, RegisterQuery | ExplainQuery | RunOnce)]
-    for number, statement in enumerate(plans, start=1):
-        if isinstance(statement, RegisterQuery):
-            yield statement.query
-        else:
-            yield StandingQuery(f"#{number}" if len(plans) > 1 else "", statement.plan)
-
-
-def _as_tuple(parts: Declared) -> tuple[str, ...]:
-    return (parts,) if isinstance(parts, str) else parts
 
 
 # ------------------------------------------------------------ load shedding

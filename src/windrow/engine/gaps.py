@@ -39,12 +39,10 @@ class Gap:
     suspended: bool = False
 
     def to_json(self) -> list[Any]:
-        """Plain JSON values."""
         return [self.first, self.last, self.windows, self.suspended]
 
     @classmethod
     def from_json(cls, stored: Sequence[Any]) -> Self:
-        """What `to_json` wrote."""
         return cls(*stored)
 
 
@@ -89,13 +87,8 @@ FILLS = ("linear", "last")
 
 #: what SHOW GAPS gives; instants as text, since queries may differ in what an instant is
 _ALL = pa.schema(
-    [
-        ("query", pa.string()),
-        ("first", pa.string()),
-        ("last", pa.string()),
-        ("windows", pa.int64()),
-        ("suspended", pa.bool_()),
-    ]
+    {"query": pa.string(), "first": pa.string(), "last": pa.string()}
+    | {"windows": pa.int64(), "suspended": pa.bool_()}
 )
 
 
@@ -122,7 +115,8 @@ def with_gaps(
     if emit.emits_deletions:  # such a query loses nothing, and has an `op` already
         return answers
     slide = final_grid(emit).period if gaps else 1
-    guesses = _guessed(emit, answers, joined((), map(_alike, gaps), slide), slide, fill)
+    runs = joined((), (replace(gap, suspended=False) for gap in gaps), slide)  # whatever they came from
+    guesses = _guessed(emit, answers, runs, slide, fill)
     known = set(guesses.column("at").cast(pa.int64()).to_pylist())
     ends = [end for gap in gaps for end in range(gap.first, gap.last + 1, slide)] if marked else []
     missing = [end for end in ends if end not in known]
@@ -144,11 +138,6 @@ def _with_column(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
     """A column of ours beside `at`; one of the query's that is called so gets an underscore."""
     names = [f"{name}_" if each == name else each for each in table.column_names]
     return table.rename_columns(names).add_column(1, name, column)
-
-
-def _alike(gap: Gap) -> Gap:
-    """A gap, whatever it came from."""
-    return replace(gap, suspended=False)
 
 
 def _guessed(emit: Emit, answers: pa.Table, gaps: Sequence[Gap], slide: int, fill: str | None) -> pa.Table:
@@ -230,12 +219,10 @@ def _paired(before: pa.Table, after: pa.Table, told: Sequence[str]) -> tuple[pa.
 
 def _moved(table: pa.Table, names: Iterable[str], ticks: int) -> pa.Table:
     """The same rows, where some columns are so many ticks later."""
-    for place, name in enumerate(table.column_names):
-        if name in names:
+    for place, field in enumerate(table.schema):
+        if field.name in names:
             later = pc.add(table.column(place).cast(pa.int64()), ticks)
-            table = table.set_column(
-                place, table.schema.field(place), later.cast(table.schema.field(place).type)
-            )
+            table = table.set_column(place, field, later.cast(field.type))
     return table
 
 

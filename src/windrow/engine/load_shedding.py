@@ -1,10 +1,8 @@
 """Shedding in the engine: what is decided for the epochs to come, and what was left out so far.
 
-Everything is decided at the end of an epoch and committed with it; the next epoch drops by what is committed.
-So an epoch that is repeated after a crash drops the same rows and the same windows. What has been decided
-about a window stands: a new decision is about windows of which no row has come yet.
-
-From measured epochs to losses: how much of its windows each query that agreed gives up.
+Everything is decided at the end of an epoch and committed with it; the next epoch drops by what is committed,
+so one that is repeated after a crash drops the same. What has been decided about a window stands: a new
+decision is about windows of which no row has come yet.
 
 Fixed costs of an epoch stay whatever is dropped, and an epoch that takes long because of them is no overload:
 it may take a few times as long as they do. Work on rows goes down with the rows that are dropped, which
@@ -108,7 +106,10 @@ class Overload:
         most = sum(bill.most * bill.total for bill in bills) / total
         if most < WORTH:
             return Overload(monitor, losses={}, spent=spent, levels=levels)
-        outlook = monitor.outlook(limit, *_savings(bills, on_rows, monitor.fixed))
+        # the shares of the work on rows, and of the rest, that can be saved at most
+        early, late = (sum(each) for each in zip(*(bill.savable for bill in bills), strict=True))
+        shares = early / on_rows if on_rows else 0.0, late / monitor.fixed if monitor.fixed else 0.0
+        outlook = monitor.outlook(limit, *shares)
         controller = self.controller.after(outlook, allowed, since, behind=monitor.behind)
         losses: dict[str, float] = {}
         for bill in bills:
@@ -147,35 +148,21 @@ class Overload:
         for group, bill in zip(sharing.groups, bills, strict=True):
             load = offered * bill.total / total
             whole = sum(parts[each.name] for each in group.members)
-            queries += [
-                controller.QueryLoad(each.name, load * parts[each.name] / whole, bill.most, each.priority)
-                for each in group.members
-            ]
+            for each in group.members:
+                mine = load * parts[each.name] / whole
+                queries.append(controller.QueryLoad(each.name, mine, bill.most, each.priority))
         others = max(0.0, offered - sum(query.load for query in queries))
         return self.admission.after(others, queries)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {
-            "share": self.controller.share,
-            "suspended": list(self.admission.suspended),
-            "losses": dict(self.losses or {}),
-        }
+        suspended, losses = list(self.admission.suspended), dict(self.losses or {})
+        return {"share": self.controller.share, "suspended": suspended, "losses": losses}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """What `to_json` wrote."""
-        return cls(
-            controller=Controller(stored.get("share", 0.0)),
-            admission=Admission(tuple(stored["suspended"])),
-            losses=stored["losses"],
-        )
-
-
-def _savings(bills: Iterable[Bill], on_rows: float, fixed: float) -> tuple[float, float]:
-    """The shares of the work on rows, and of the rest, that can be saved at most."""
-    early, answers = (sum(each) for each in zip(*(bill.savable for bill in bills), strict=True))
-    return early / on_rows if on_rows else 0.0, answers / fixed if fixed else 0.0
+        controller = Controller(stored.get("share", 0.0))
+        admission = Admission(tuple(stored["suspended"]))
+        return cls(controller=controller, admission=admission, losses=stored["losses"])
 
 
 def _parts(spent: Mapping[str, float], sharing: SheddingGroups) -> dict[str, float]:
@@ -207,23 +194,16 @@ def _bill(
     part = sum(parts[member.name] for member in group.members)
     streams = {stream for member in group.members for stream in member.sheddable}
     early = 0.0 if streams & set(blocked) else min(1.0, rules.early_share(group.drop, 1.0))
-    more = {
-        member.name: rows
-        * parts[member.name]
-        * max(0.0, member.saved(levels.get(member.name, ()))[0] - early)
-        for member in group.members
-        if len(member.arcs) > 1
-    }
-    members = tuple(
-        controller.Member(
-            member.name,
-            group.drop.most,
-            member.priority,
-            answers * parts[member.name] + more.get(member.name, 0.0),
-        )
-        for member in group.members
-    )
-    return Bill(members, rows * part - sum(more.values()), early)
+    members, in_the_middle = [], 0.0
+    for member in group.members:
+        mine, more = parts[member.name], 0.0
+        if len(member.arcs) > 1:
+            saved, _ = member.saved(levels.get(member.name, ()))
+            more = rows * mine * max(0.0, saved - early)
+        in_the_middle += more
+        cost = answers * mine + more
+        members.append(controller.Member(member.name, group.drop.most, member.priority, cost))
+    return Bill(tuple(members), rows * part - in_the_middle, early)
 
 
 #: rows of so many cycles ahead are looked at; rows beyond are kept
@@ -284,7 +264,7 @@ class Shedding:
 
     def rows(self, stream: StreamRecord, draft: Draft) -> tuple[tuple[int, int], ...]:
         """The rows of the next batch that nobody needs, as intervals [begin, end) of WATTR."""
-        running = [record for record in draft.queries.values() if record.is_running]
+        running = draft.running
         ids = [record.id for record in running if stream.stream.name in record.streams]
         if not stream.stream.sheddable or stream.greatest is None or any(i not in self.phases for i in ids):
             return ()
@@ -297,7 +277,7 @@ class Shedding:
 
     def own_rows(self, stream: StreamRecord, draft: Draft) -> dict[str, tuple[tuple[int, int], ...]]:
         """For each query, the rows of the next batch that it does not need, although others may."""
-        running = [record for record in draft.queries.values() if record.is_running]
+        running = draft.running
         sharing, name = self._shared(running).sharing, stream.stream.name
         found: dict[str, tuple[tuple[int, int], ...]] = {}
         for record in running:
@@ -326,8 +306,7 @@ class Shedding:
         begin, end = clock.least[0], clock.greatest[1]
         if abs(begin) == INFINITY or abs(end) == INFINITY:
             return ()
-        running = [each for each in draft.queries.values() if each.is_running]
-        query = self._shared(running).sharing.agreed.get(record.id)
+        query = self._shared(draft.running).sharing.agreed.get(record.id)
         if query is None or len(query.arcs) != unit.stages:
             return ()
         return unread(query, phases, int(begin) - 1, int(end))
@@ -338,17 +317,19 @@ class Shedding:
         """What holds from the next epoch on. `limit` is how long an epoch should take; None: it may take its
         time.
         """
-        running = [record for record in draft.queries.values() if record.is_running]
+        running = draft.running
         if not self.phases and all(record.query.max_gap is None for record in running):
             return self
         known = self._shared(running)
         if effort is not None and limit is not None and effort.rows and known.sharing.groups:
-            blocked = _blocked(running, known.sharing)
+            # streams read by somebody who loses nothing
+            whole = [record for record in running if record.id not in known.sharing.agreed]
+            blocked = {name for record in whole for name in record.streams}
             load = known.overload.after(effort, limit, known.sharing, blocked)
             known = replace(known, overload=load)
         return known._recorded(draft, running)._decided(draft, running)
 
-    def _shared(self, queries: Iterable[QueryRecord]) -> Shedding:
+    def _shared(self, queries: Sequence[QueryRecord]) -> Shedding:
         """With all queries sorted out; the same as before if they are the same."""
         given = tuple((record.id, record.query.max_gap, record.query.priority) for record in queries)
         if given == self.made_from:
@@ -383,13 +364,13 @@ class Shedding:
 
     def _begin(self, draft: Draft, group: SheddingGroup) -> tuple[int | None, Cycles]:
         """When the next phase of a group's queries may begin, and its cycles: the same for all of them."""
-        free = _free(draft, group)
+        streams = {stream for member in group.members for stream in member.streams}
+        free = _seen(draft, streams, max(member.drop.window for member in group.members))
         if free is None or self.forced is not None:
             return free, group.cycles
         losses = [self._wanted(member.name) for member in group.members]
-        batch = controller.shortest(
-            group.drop, max(losses), _moved(draft, group) * 2 // agreement.MOST_INTERVALS
-        )
+        least = _moved(draft, streams) * 2 // agreement.MOST_INTERVALS
+        batch = controller.shortest(group.drop, max(losses), least)
         known = [self.phases.get(member.name, Phases()) for member in group.members]
         ended = max(member.grid.end(member.grid.last_ending(free)) for member in group.members)
         return controller.next_cycles(known, replace(group.cycles, batch=batch), ended, max(losses))
@@ -421,11 +402,8 @@ class Shedding:
                 known = joined(found.get(record.id, ()), new, grid.period)
                 found[record.id], told[record.id] = tuple(known[-MOST_GAPS:]), until
         alive = draft.ids
-        return replace(
-            self,
-            gaps={name: each for name, each in found.items() if name in alive and each},
-            told={name: each for name, each in told.items() if name in alive},
-        )
+        left = {name: each for name, each in found.items() if name in alive and each}
+        return replace(self, gaps=left, told={name: each for name, each in told.items() if name in alive})
 
     # ------------------------------------------------------------ for people
 
@@ -458,11 +436,6 @@ def _expected(stream: StreamRecord, cycle: int) -> tuple[int, int]:
     return begin, max(begin, stream.greatest) + AHEAD * cycle
 
 
-def _blocked(running: Sequence[QueryRecord], sharing: SheddingGroups) -> set[str]:
-    """Streams read by somebody who loses nothing."""
-    return {name for record in running if record.id not in sharing.agreed for name in record.streams}
-
-
 def _width(record: QueryRecord) -> int:
     try:
         return max(way.width for way in agreement.reaches(record.query.plan))
@@ -482,16 +455,10 @@ def _seen(draft: Draft, names: Iterable[str], width: int) -> int | None:
     return max(found) + width if found else None
 
 
-def _free(draft: Draft, group: SheddingGroup) -> int | None:
-    """Windows of these queries that end later than this have no row yet."""
-    streams = {stream for member in group.members for stream in member.streams}
-    return _seen(draft, streams, max(member.drop.window for member in group.members))
-
-
-def _moved(draft: Draft, group: SheddingGroup) -> int:
+def _moved(draft: Draft, streams: Iterable[str]) -> int:
     """How far the rows of the epoch reached beyond those before."""
     found = [0]
-    for name in {stream for member in group.members for stream in member.streams}:
+    for name in streams:
         before, now = draft.before.get(name), draft.streams[name].greatest
         if before is not None and before.greatest is not None and now is not None:
             found.append(now - before.greatest)

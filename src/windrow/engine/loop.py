@@ -10,9 +10,8 @@ Nothing is read ahead of a commit. A source that is away holds up itself and not
 begins: it is opened, and known again or refused, when it answers. A table whose source is away stays as it
 was; one that never was read holds up the streams that are read with it.
 
-Ctrl-C while an engine runs in this thread: the epoch under way is finished, then everything stops.
-
-Spark's own handler would cancel all jobs instead. A second Ctrl-C ends at once, as it would anywhere.
+At Ctrl-C the epoch under way is finished, then everything stops, where Spark's own handler would cancel all
+jobs. A second Ctrl-C ends at once, as it would anywhere.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.engine.engine import Arrival, SourceChanged, WatermarkAdvance, sealed
 from windrow.engine.engine import Event as Told
+from windrow.engine.records import Registered
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.spark.failures import job_failed
 from windrow.spark.frames import row_count, rows_between
@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.engine.output.dispatch import Delivering
-    from windrow.engine.records import QueryRecord, StreamRecord
-    from windrow.engine.tables import Refreshing, TableRecord
+    from windrow.engine.tables import Refreshing
     from windrow.spark.sources.table_source import Content
     from windrow.state.manifest import Manifest
 
@@ -93,19 +92,14 @@ PASSING = frozenset({"job-failed", "worker-late", "worker-died", "source-away", 
 DEATHS = 2
 
 
-class Driven(Protocol):
+class Driven(Registered, Protocol):
     """An engine, as far as the loop drives it."""
 
-    streams: dict[str, StreamRecord]
-    tables: dict[str, TableRecord]
-    queries: dict[str, QueryRecord]
     events: list[Told]
     delivering: Delivering
 
     @property
     def now(self) -> Callable[[], int]: ...
-    @property
-    def last(self) -> Manifest: ...
     def keys_of(self, stream: str) -> pa.Table | None: ...
     def read_from(self, name: str, source: Source) -> None: ...
     def epoch(
@@ -169,10 +163,6 @@ class Loop:
     def stop(self) -> None:
         """End after the epoch that runs now. Any thread may call this; it does not wait."""
         self.stopping.set()
-        self.wake()
-
-    def wake(self) -> None:
-        """There may be something to do."""
         self.board.wake()
 
     def run(self) -> None:
@@ -181,7 +171,7 @@ class Loop:
             if not isinstance(source, Absent):
                 self._check(name)
         try:
-            self.engine.delivering.begin(self.wake)
+            self.engine.delivering.begin(self.board.wake)
             self.engine.deliver()
             self._refresh()
             for name in list(self.sources):
@@ -217,7 +207,7 @@ class Loop:
         if source.is_bounded and record.known.sealed:
             return
         folder, keys = self.checkpoints / file_name(name), self.engine.keys_of(name)
-        how = self.wake, self.once, folder, self.trigger
+        how = self.board.wake, self.once, folder, self.trigger
         source.begin(Begun(name, record.read.offsets, keys, *how))
         if self.once or source.is_bounded:
             self._aim(name)
@@ -367,13 +357,10 @@ class Loop:
         return self.board.latest(name) if source.is_slow else (source.latest(), now)
 
     def _waits(self, name: str, behind: set[str]) -> bool:
-        mine = self._progress(name)
+        reached = {each: record.known.progress.progress for each, record in self.engine.streams.items()}
         queries = [query for query in self.engine.queries.values() if name in query.streams]
         beside = {other for query in queries for other in query.streams if other in behind}
-        return any(self._progress(other) < mine for other in beside)
-
-    def _progress(self, name: str) -> Any:
-        return self.engine.streams[name].known.progress.progress
+        return any(reached[other] < reached[name] for other in beside)
 
     def _is_over(self) -> bool:
         """Whether nothing is left to wait for."""
@@ -602,8 +589,8 @@ class Board:
 
     def __init__(self) -> None:
         self._changed = Condition()
-        self._found: dict[str, Any] = {}
-        self._asked: dict[str, int] = {}
+        #: how far each source can be read, and when it was asked
+        self._found: dict[str, tuple[Any, int]] = {}
         self._away: dict[str, WindrowError] = {}
         self._fatal: BaseException | None = None
         self._woken = False
@@ -611,13 +598,10 @@ class Board:
     def post(self, name: str, found: Any, asked: int) -> None:
         """A source could be read up to here; when it was asked, by the clock of the engine."""
         with self._changed:
-            self._asked[name] = asked
-            is_news = self._found.get(name) != found or name in self._away
-            self._found[name] = found
-            self._away.pop(name, None)
-            if is_news:
-                self._woken = True
-                self._changed.notify_all()
+            before, _ = self._found.get(name, (None, None))
+            self._found[name] = found, asked
+            if self._away.pop(name, None) is not None or before != found:
+                self.wake()
 
     def away(self, name: str, error: WindrowError) -> None:
         """A source does not answer."""
@@ -629,15 +613,14 @@ class Board:
         """A source is not what it was."""
         with self._changed:
             self._fatal = error
-            self._woken = True
-            self._changed.notify_all()
+            self.wake()
 
     def latest(self, name: str) -> tuple[Any, int | None]:
         """What was posted last, and when the source was asked; None if nothing was, or the source is away."""
         with self._changed:
             if self._fatal is not None:
                 raise self._fatal
-            return (self._found[name], self._asked[name]) if name in self._found else (None, None)
+            return self._found.get(name, (None, None))
 
     def forget(self, name: str, *, entirely: bool = False) -> None:
         """What was posted is not so any more; or nobody looks any more."""
@@ -679,15 +662,12 @@ class Look(Thread):
             try:
                 self._board.post(self._stream, self._source.latest(), asked)
                 pause = min(LATEST, max(SOONEST, AT_EASE * (time.monotonic() - began)))
-            except WindrowError as error:
-                if error.code not in PASSING:
+            except BaseException as error:  # noqa: BLE001  it is raised again by the thread that makes epochs
+                if not isinstance(error, WindrowError) or error.code not in PASSING:
                     self._board.fail(error)
                     return
                 self._board.away(self._stream, error)
                 pause = min(LONGEST_PAUSE, max(AWAY, pause * 2))
-            except BaseException as error:  # noqa: BLE001  it is raised again by the thread that makes epochs
-                self._board.fail(error)
-                return
             self._ended.wait(pause)
 
     def stop(self) -> None:
@@ -725,12 +705,8 @@ class Watched:
         self._missed[name] = self._engine.streams[name].unwatched + missed
 
     def _idle_streams(self) -> list[str]:
-        found = []
-        for name, record in self._engine.streams.items():
-            policy = record.stream.progress.policy
-            if isinstance(policy, OrderedPer) and policy.idle is not None:
-                found.append(name)
-        return found
+        policies = {name: each.stream.progress.policy for name, each in self._engine.streams.items()}
+        return [n for n, each in policies.items() if isinstance(each, OrderedPer) and each.idle is not None]
 
     def look(self, told: Mapping[str, int | None], found: list[Taken]) -> None:
         """What is known of each stream at this moment: what was found, and when its source was asked."""
@@ -768,10 +744,8 @@ class Watched:
         now = self._engine.now()
         self._next = self._until | {name: moment for name, moment in self._found.items() if name in taken}
         missed = {name: self._missed[name] + max(0, now - moment) for name, moment in self._next.items()}
-        known = {
-            name: self._engine.streams[name].unwatched for name in self._idle_streams() if name in missed
-        }
-        return {name: missed[name] - micros for name, micros in known.items()}
+        idle = [name for name in self._idle_streams() if name in missed]
+        return {name: missed[name] - self._engine.streams[name].unwatched for name in idle}
 
     def committed(self) -> None:
         """A commit holds what was told last."""

@@ -1,14 +1,11 @@
-"""How a standing query begins, or goes on: its record, whether a state is really its own, and whether it can
-ever be answered.
+"""How a standing query begins, goes on, or gets another plan; and whether it can ever be answered.
 
 A state belongs to a query by its text, by the code of the aggregates that users have defined for it, and by
-its physical plan, which the manifest has recorded and which is run again as it was.
-
-A running query is planned anew between two epochs, by what was seen of its streams, with no gap in answers.
-Joins and negations hold the rows of its windows, and the better plan is started from these
-(`windrow.kernels.relational.state_transfer`). Where they do not, the query keeps the plan it has. A user asks
-for it with REFRESH QUERY. By itself the engine looks once after a start, and then ever more seldom; it
-changes a plan only if the other one is much cheaper, and says so.
+its physical plan, which the manifest has recorded and which is run again as it was. Between two epochs it may
+be planned anew, by what was seen of its streams, with no gap in answers: where joins and negations hold the
+rows of its windows, the better plan is started from these. A user asks for it with REFRESH QUERY. By itself
+the engine looks once after a start, and then ever more seldom; it changes a plan only if the other one is
+much cheaper, and says so.
 """
 
 from __future__ import annotations
@@ -114,9 +111,9 @@ def recorded(
     plan = RecordedPlan.from_json(stored.options["plan"])
     emit = plan_of(plan.text, streams, tables)
     query, found = StandingQuery(name, emit), []
+    used = _user_aggregates(query)
     for by_group in (None, True):
         physical = plan.resumed(name, emit, streams, tables, by_group)
-        used = _user_aggregates(query)
         bundle = Bundle.of(stored.options["id"], physical, stored.fingerprint, aggregates=used)
         found.append(QueryRecord(query, physical, bundle, stored.text, 0, recorded=plan).resumed(stored))
         if found[-1].shares:
@@ -141,8 +138,16 @@ def check_stream(record: StreamRecord) -> None:
 
 def check_clock(name: str, plan: Emit, streams: Mapping[str, StreamRecord]) -> None:
     """Refuse a query whose clock would stand still for ever: it has a window on an attribute of a stream that
-    never ends, and nothing says how far that attribute is."""
-    _check_answers(name, plan)
+    never ends, and nothing says how far that attribute is. Refused is also one that would tell the same
+    answer a billion times a day, while nothing comes."""
+    period = repetition(plan)
+    if period is not None and plan.leaves[0].domain is Domain.TIME and period * _MOST_A_DAY < _DAY:
+        raise QueryError(
+            f"query `{name}` would answer {_DAY // period:,} times a day, whether rows come or not: rows stay"
+            f" in its windows, and every SLIDE of {quantity(period, Domain.TIME)} tells the answer again",
+            code="too-many-answers",
+            hint="write a longer SLIDE, as in SLIDE 1 SECOND; or SELECT ISTREAM(…), to be told changes only",
+        )
     windows = [node for node in plan.walk() if isinstance(node, Window)]
     for window, scan in ((w, each) for w in windows for each in w.origins if isinstance(each, Scan)):
         attribute, stream = window.attribute_of(scan), scan.stream
@@ -154,19 +159,6 @@ def check_clock(name: str, plan: Emit, streams: Mapping[str, StreamRecord]) -> N
                 hint=f"declare how it is ordered: CREATE STREAM {stream.name} (…) WATTR {stream.wattr} … ALSO"
                 f" {attribute} ORDERED; or window it on `{stream.wattr}`",
             )
-
-
-def _check_answers(name: str, plan: Emit) -> None:
-    """Refuse a query that would tell the same answer a billion times a day, while nothing comes."""
-    period = repetition(plan)
-    if period is None or plan.leaves[0].domain is not Domain.TIME or period * _MOST_A_DAY >= _DAY:
-        return
-    raise QueryError(
-        f"query `{name}` would answer {_DAY // period:,} times a day, whether rows come or not: rows stay in"
-        f" its windows, and every SLIDE of {quantity(period, Domain.TIME)} tells the answer again",
-        code="too-many-answers",
-        hint="write a longer SLIDE, as in SLIDE 1 SECOND; or SELECT ISTREAM(…), to be told changes only",
-    )
 
 
 _DAY, _MOST_A_DAY = 86_400_000_000, 1_000_000_000
@@ -220,31 +212,30 @@ def _shares(record: QueryRecord) -> bool:
     return bool(record.shares) or record.member is not None
 
 
-def change_if_worth(engine: Between, record: QueryRecord) -> bool:
+def change_if_worth(engine: Between, record: QueryRecord) -> None:
     """Give a query another plan, if that is much cheaper and its state can become that of it."""
-    name = record.query.name
-    engine.observed = engine.observed.looking_at(engine.store, engine.last, record)
-    better = engine.would_run(record.query)
+    better = _best_plan(engine, record)
     cost, least = (total_cost(plan.emit, better.statistics) for plan in (record.physical, better))
     if least >= cost * WORTH:
-        return False
+        return
     after = _with_plan(engine, record, better)
-    if _why_not(record, after) is not None:
-        return False
-    try:
-        _rebuild(engine, record, after)
-    except QueryError as error:
-        _log.warning("%s", error)
-        return False
-    _log.info("query %s: its plan %s", name, after.physical.changed)
-    return True
+    if _why_not(record, after) is None:
+        try:
+            _rebuild(engine, record, after)
+            _log.info("query %s: its plan %s", record.query.name, after.physical.changed)
+        except QueryError as error:
+            _log.warning("%s", error)
+
+
+def _best_plan(engine: Between, record: QueryRecord) -> PhysicalPlan:
+    engine.observed = engine.observed.looking_at(engine.store, engine.last, record)
+    return engine.would_run(record.query)
 
 
 def replan(engine: Between, name: str) -> bool:
     """Give a query the plan that is the cheapest now; whether that is another one. Then a commit has it."""
     record = engine.queries[name]
-    engine.observed = engine.observed.looking_at(engine.store, engine.last, record)
-    physical = engine.would_run(record.query)
+    physical = _best_plan(engine, record)
     if canonical_text(physical.emit) == canonical_text(record.physical.emit):
         return False
     changed = _with_plan(engine, record, physical)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from windrow.algebra.canonical import canonical_text, thing_of
 from windrow.algebra.catalog import Late, Stream, Table
@@ -22,7 +22,8 @@ from windrow.physical.identity import RecordedPlan
 from windrow.physical.planner import Sharing
 from windrow.sinks import Sink
 from windrow.spark.sources import Source, is_bounded
-from windrow.state.manifest import QueryState, SourceState, StreamState
+from windrow.state.manifest import Manifest, QueryState, SourceState, StreamState
+from windrow.state.store import Store
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 from windrow.windows.progress import Progress
 
@@ -221,6 +222,11 @@ class QueryRecord:
     def is_running(self) -> bool:
         return self.status == "running"
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether it answers every window that ends."""
+        return self.query.every is None and self.query.max_gap is None
+
     def inputs(
         self, streams: Mapping[str, StreamRecord], tables: Mapping[str, TableRecord]
     ) -> tuple[dict[str, Known], dict[str, Instant]]:
@@ -265,7 +271,6 @@ class QueryRecord:
         )
 
     def _written(self) -> QueryRecord:
-        """The same, with its plan as it runs now."""
         return replace(self, recorded=RecordedPlan.of(self.physical, self.bundle.unit))
 
     def resumed(self, stored: QueryState) -> QueryRecord:
@@ -312,6 +317,19 @@ class QueryRecord:
             status=self.status,
             error=self.error,
         )
+
+
+class Registered(Protocol):
+    """An engine, as far as what is registered with it and its last commit go. Records follow each other."""
+
+    streams: dict[str, StreamRecord]
+    tables: dict[str, TableRecord]
+    queries: dict[str, QueryRecord]
+
+    @property
+    def last(self) -> Manifest: ...
+    @property
+    def store(self) -> Store: ...
 
 
 def query_text(query: StandingQuery) -> str:

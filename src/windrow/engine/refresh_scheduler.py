@@ -2,24 +2,20 @@
 
 Such a query is not answered for every window, but as often as it asks, each time about the newest window. A
 scheduler counts the intervals that are added to the synopses of a stream and a grouping, or to the state of a
-query that shares nothing, and says whose period is over. What refreshes cost is measured: where going with
-others makes it cheaper, some are refreshed more often than they ask for (hybrid scheduling: thesis, 8.4.4).
+query that shares nothing: that one is held back until its turn, and moves on in one step, as if one large
+batch had come. What refreshes cost is measured: where going with others makes it cheaper, some are refreshed
+more often than they ask for (hybrid scheduling: thesis, 8.4.4).
 
 Where an epoch has a time limit and there is more to do than it allows, those that have waited longest against
-their period go first and the others wait: periods get longer, for all alike, but AT MOST goes before
-everything. Nothing is lost by that: what a query has not told it can still tell of the next window.
-
-Monitoring queries as they are scheduled: with those of their shared state, or each by itself.
-
-One that shares nothing is held back until it is refreshed: its new rows wait, and its clock stands. Then it
-moves on in one step, as if one large batch had come, and tells of the newest window only.
+their period go first, so that periods get longer for all alike, but AT MOST goes before everything. Nothing
+is lost by that: what a query has not told it can still tell of the next window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from math import gcd
 from typing import Any
 
@@ -109,13 +105,10 @@ class _Schedule:
     def due(self, ready: Collection[str]) -> list[Task]:
         """What is due, and what goes with it though it would have time: it is done together from then on."""
         found = self.scheduler.due(ready)
-        joined = {self.joint[task.name] for task in found}
-        able = [
-            t for t in self.scheduler.tasks if self.joint[t.name] in joined and t.queries[0].name in ready
-        ]
-        known = {task.name for task in found}
-        since = self.scheduler.since
-        return [*found, *(t for t in able if t.name not in known and since(t.queries[0].name) > 0)]
+        known, joined = {task.name for task in found}, {self.joint[task.name] for task in found}
+        others = [t for t in self.scheduler.tasks if self.joint[t.name] in joined and t.name not in known]
+        able = [task for task in others if task.queries[0].name in ready]
+        return [*found, *(task for task in able if self.scheduler.since(task.queries[0].name) > 0)]
 
     def arrange(self, found: Sequence[Task]) -> None:
         """A task for each query, with the period of those that it goes with."""
@@ -171,10 +164,7 @@ class Refreshes:
         found = dict(self._remembered)
         for schedule in self._schedules.values():
             found |= {query: schedule.memory(query) for query in schedule.queries if query in known}
-        numbers = {
-            query: [m.since, m.elapsed, m.refreshes, m.due, m.late, m.total, m.greatest]
-            for query, m in found.items()
-        }
+        numbers = {query: list(astuple(known)) for query, known in found.items()}
         return {"refreshes": numbers} if numbers else {}
 
     def due(self, groups: Iterable[RefreshGroup], seconds: float | None) -> set[str]:
@@ -183,21 +173,18 @@ class Refreshes:
         for gone in [name for name in self._schedules if name not in here]:
             self._forget(self._schedules.pop(gone))
             self._measured.pop(gone, None)
-        waiting: list[tuple[tuple[Any, ...], RefreshGroup, Task]] = []
-        for group in here.values():
+        waiting: list[tuple[tuple[Any, ...], str, Task]] = []
+        for name, group in here.items():
             schedule = self._moved(group)
-            scheduler = schedule.scheduler
-            for task in schedule.due(group.ready):
-                order = _urgency(task, scheduler)
-                waiting.append((order, group, task))
+            waiting += [(_urgency(t, schedule.scheduler), name, t) for t in schedule.due(group.ready)]
         spending = {name: _Spending(group, self._measures(name)) for name, group in here.items()}
         chosen: set[str] = set()
-        for _, group, task in sorted(waiting, key=lambda each: each[0]):
+        for _, name, task in sorted(waiting, key=lambda each: each[0]):
             spent = sum(each.seconds for each in spending.values())
-            if chosen and seconds is not None and spent + spending[group.name].more(task) > seconds:
+            if chosen and seconds is not None and spent + spending[name].more(task) > seconds:
                 break
-            spending[group.name].add(task)
-            self._schedules[group.name].done(task)
+            spending[name].add(task)
+            self._schedules[name].done(task)
             chosen |= {query.name for query in task.queries}
         return chosen
 
@@ -244,13 +231,18 @@ class Refreshes:
             self._forget(known)
             known = None
         if known is None:
-            renewed = max(1, 2 * measured.count)
-            known = _Schedule(Scheduler(), group.update, group.queries, group.fixed, renewed)
-            known.arrange(_tasks(group, measured))
-        elif known.queries != group.queries or known.fixed != group.fixed or measured.count >= known.renewed:
+            known = _Schedule(Scheduler(), group.update, {}, (), 0)
+        if known.queries != group.queries or known.fixed != group.fixed or measured.count >= known.renewed:
             self._forget(known, [query for query in known.queries if query not in group.queries])
-            known.arrange(_tasks(group, measured))
             known.queries, known.fixed, known.renewed = group.queries, group.fixed, max(1, 2 * measured.count)
+            known.arrange(  # which queries are best refreshed together, and how often
+                cycles.hybrid(
+                    {group.name: list(group.queries.values())},
+                    measured.costs,
+                    fixed={group.name: group.fixed},
+                    kind=lambda query: group.kinds.get(query.name),
+                )
+            )
         self._schedules[group.name] = known
         for query in group.queries:
             if query in self._remembered:
@@ -274,20 +266,19 @@ class _Spending:
 
     @property
     def seconds(self) -> float:
-        return self._seconds(self.longest, self.answers)
+        if not self.answers:
+            return 0.0
+        costs = self.costs
+        return costs.start + costs.read * max(0, self.longest - 1) + costs.answer * self.answers
 
     def more(self, task: Task) -> float:
         """What a task would cost besides."""
-        both = max(self.longest, task.length), self.answers + len(task.queries)
-        return self._seconds(*both) - self.seconds
+        both = copy(self)
+        both.add(task)
+        return both.seconds - self.seconds
 
     def add(self, task: Task) -> None:
         self.longest, self.answers = max(self.longest, task.length), self.answers + len(task.queries)
-
-    def _seconds(self, longest: int, answers: int) -> float:
-        if not answers:
-            return 0.0
-        return self.costs.start + self.costs.read * max(0, longest - 1) + self.costs.answer * answers
 
 
 def _urgency(task: Task, scheduler: Scheduler) -> tuple[Any, ...]:
@@ -297,16 +288,6 @@ def _urgency(task: Task, scheduler: Scheduler) -> tuple[Any, ...]:
     late = scheduler.left(task) / task.period
     before = scheduler.refreshed(query.name).average / query.period
     return not scheduler.is_overdue(task), late, -task.priority, -before, task.name
-
-
-def _tasks(group: RefreshGroup, measured: Measured) -> list[Task]:
-    """Which queries are best refreshed together, and how often."""
-    return cycles.hybrid(
-        {group.name: list(group.queries.values())},
-        measured.costs,
-        fixed={group.name: group.fixed},
-        kind=lambda query: group.kinds.get(query.name),
-    )
 
 
 @dataclass(frozen=True)
@@ -411,13 +392,13 @@ def _newest(grids: Iterable[Grid], now: Instant) -> Instant:
 def _last_of(node: Plan, greatest: Mapping[str, int | None]) -> int | None:
     """The end of the last window in which there can be results, after the last rows of all streams."""
     if isinstance(node, Window):
-        found = [
-            _before(_last_of(each.query.input, greatest))
-            if isinstance(each, Subquery)
-            else greatest[each.stream.name]
-            for each in node.origins
-        ]
-        moments = [moment for moment in found if moment is not None]
+        moments = []
+        for each in node.origins:
+            if isinstance(each, Subquery):
+                end = _last_of(each.query.input, greatest)
+                moments += [end - 1] if end is not None else []
+            elif (moment := greatest[each.stream.name]) is not None:
+                moments.append(moment)
         return _last_within(node.spec, max(moments)) if moments else None
     ends = [_last_of(child, greatest) for child in node.children]
     if isinstance(node, Except) or (isinstance(node, Exists) and node.negated):
@@ -428,35 +409,28 @@ def _last_of(node: Plan, greatest: Mapping[str, int | None]) -> int | None:
     return min(known) if known and len(known) == len(ends) else None
 
 
-def _before(end: int | None) -> int | None:
-    return None if end is None else end - 1
-
-
 def _last_within(spec: WindowSpec, moment: int) -> int | None:
     """The end of the last window that a row is in; of those from which it never goes, the first."""
-    grid = spec.grid
-    assert grid is not None
-    span = (
-        spec.span(Element(moment)) if isinstance(spec, OwnInterval) else (grid.first_after(moment), INFINITY)
-    )
+    assert spec.grid is not None
+    if not isinstance(spec, OwnInterval):
+        return spec.grid.first_after(moment)
+    span = spec.span(Element(moment))
     if span is None:
         return None
     begin, end = span
-    return begin if end == INFINITY else grid.end(grid.last_ending(int(end) - 1))
+    return begin if end == INFINITY else spec.grid.end(spec.grid.last_ending(int(end) - 1))
 
 
 def check_every(record: QueryRecord) -> None:
     """EVERY is about windows that end, one after the other, for all groups at once."""
     if record.query.every is None or record.shares:
         return
-    reason = _why_no_newest(record.bundle.unit)
-    if reason is None:
-        return
-    raise QueryError(
-        f"query `{record.query.name}` cannot be refreshed EVERY so often: {reason}",
-        code="bad-every",
-        hint="leave EVERY out: the query is then answered whenever there is something new",
-    )
+    if (reason := _why_no_newest(record.bundle.unit)) is not None:
+        raise QueryError(
+            f"query `{record.query.name}` cannot be refreshed EVERY so often: {reason}",
+            code="bad-every",
+            hint="leave EVERY out: the query is then answered whenever there is something new",
+        )
 
 
 def _why_no_newest(unit: Unit) -> str | None:

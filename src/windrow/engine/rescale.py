@@ -5,14 +5,13 @@ nothing has to be declared. The states of every operator are read from all shard
 rows that wait in delta files are routed in the same way, and are still waiting afterwards. Until the manifest
 with the new number appears, nothing has happened; files of a rescale that failed are swept.
 
-States of one number of shards as those of another: every row goes where its key is routed from now on.
+Every row goes where its key is routed from now on. What is kept in panes has its keys as columns; what
+relational operators keep has the routed column of their input or output, and that it is the right one is seen
+by where its rows are today. A table that every shard holds whole is copied. Where rows cannot be kept apart,
+all is in shard 0 and stays there. Results that only wait to expire, without the routed column, go to any one
+shard. From several shards into one, operators put together what has no key in common.
 
-What is kept in panes, by queries and by what they share, has its keys as columns. What relational operators
-keep has the routed column of their input or output; that it is the right one is seen by where its rows are
-today. A table that every shard holds whole is copied. Where rows cannot be kept apart, all is in shard 0 and
-stays there. Results that only wait to expire, without the routed column, go to any one shard. From several
-shards into one, operators put together what has no key in common.
-
+>>> from windrow.algebra.types import BIGINT
 >>> frame = pl.DataFrame({"pane": [0, 0], "k0": [1, 2], "rows.0": [5, 7]})
 >>> states = {0: State({"groups": chunked([frame])})}
 >>> moved = by_keys(states, {"k0": BIGINT}, Shards(1, 2), lambda parts: parts[0])
@@ -25,13 +24,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, TableJoin
 from windrow.algebra.plan import Emit, Plan
-from windrow.algebra.types import BIGINT, DataType
+from windrow.algebra.types import DataType
 from windrow.engine.query_start import recorded
 from windrow.engine.records import QueryRecord, stream_of
 from windrow.engine.sharing.shared_state import Common
@@ -55,8 +55,6 @@ from windrow.state.chunk import Key, chunk_writer, open_chunk
 from windrow.state.log import CommitLog
 from windrow.state.shard import Shard, change_shard
 from windrow.windows.patterns import Pattern
-
-__all__ = ["BIGINT", "RowStates", "Shards", "by_keys", "cannot_rescale"]
 
 #: the states of one operator, by shard
 ByShard = Mapping[int, State]
@@ -117,12 +115,14 @@ class RowStates:
         branches = unit.branches if isinstance(unit, units.UnionUnit) else [unit]
         prefixes = [f"{n}:" for n in range(len(branches))] if isinstance(unit, units.UnionUnit) else [""]
         self._known: dict[str, tuple[Operator, list[str]]] = {}
+        #: the columns of each table that every shard holds whole
         self._whole: list[set[str]] = []
-        for prefix, branch in zip(prefixes, branches, strict=True):
-            if unit.placement:
-                names = _candidates(branch.program, unit)
-                self._known |= {prefix + place: found for place, found in names.items()}
-                self._whole += _whole_tables(branch.program, unit)
+        for prefix, branch in zip(prefixes, branches, strict=True) if unit.placement else ():
+            names = _candidates(branch.program, unit)
+            self._known |= {prefix + place: found for place, found in names.items()}
+            joins = (node.table for node in branch.program.emit.walk() if isinstance(node, TableJoin))
+            whole = [scan for scan in joins if unit.table_places[scan.table.name] is None]
+            self._whole += [set(scan.schema.names) for scan in whole]
         streams = ((unit.streams[name], columns[0]) for name, columns in unit.placement.items())
         self._kind = next((stream.schema.column(name).type for stream, name in streams), None)
 
@@ -134,7 +134,11 @@ class RowStates:
     def moved(self, place: str, states: ByShard) -> dict[int, State]:
         """The states of the operator at a place."""
         if not self.unit.placement:
-            return {shard: _copied(state) for shard, state in states.items() if shard < self.shards.new}
+            return {
+                shard: State({n: tuple(map(_anew, chunks)) for n, chunks in state.chunks.items()}, state.meta)
+                for shard, state in states.items()
+                if shard < self.shards.new
+            }
         parts: dict[int, list[State]] = {shard: [] for shard in range(self.shards.new)}
         for old in sorted(states):
             pieces: dict[int, dict[str, tuple[Chunk, ...]]] = {shard: {} for shard in parts}
@@ -146,7 +150,7 @@ class RowStates:
             for shard, found in pieces.items():
                 if old in self.shards.sources(shard):
                     parts[shard].append(State(found, states[old].meta))
-        return {shard: self._united(place, found) for shard, found in parts.items() if found}
+        return {shard: self._united(found) for shard, found in parts.items() if found}
 
     def _rows(
         self, place: str, name: str, frame: pl.DataFrame, old: int, first: int
@@ -166,10 +170,8 @@ class RowStates:
         else:
             column = self._column(place, name, frame, old)
             if column is None:
-                yield (
-                    next(shard for shard in range(self.shards.new) if old in self.shards.sources(shard)),
-                    frame,
-                )
+                anyone = next(new for new in range(self.shards.new) if old in self.shards.sources(new))
+                yield anyone, frame
                 return
             assert self._kind is not None
             told = self._told_apart(place, frame, old)
@@ -210,7 +212,7 @@ class RowStates:
             for name in ids
         )
 
-    def _united(self, place: str, parts: Sequence[State]) -> State:
+    def _united(self, parts: Sequence[State]) -> State:
         if not self.shards.unites:
             return parts[0]
         meta: dict[str, int] = {}
@@ -233,15 +235,9 @@ def _is_left_to_expire(emit: Emit, rows: pl.DataFrame) -> bool:
     return emit.input.label.pattern is Pattern.MON or bool((rows[signed_rows.VE] < signed_rows.FOREVER).all())
 
 
-def _copied(state: State) -> State:
+def _anew(chunk: Chunk) -> Chunk:
     """The same, to be written to another file."""
-    return State(
-        {
-            name: tuple(Chunk(c.first, c.last, c.table) for c in chunks)
-            for name, chunks in state.chunks.items()
-        },
-        state.meta,
-    )
+    return Chunk(chunk.first, chunk.last, chunk.table)
 
 
 def _candidates(program: RelationalProgram, unit: units.GeneralUnit) -> dict[str, tuple[Operator, list[str]]]:
@@ -257,9 +253,8 @@ def _candidates(program: RelationalProgram, unit: units.GeneralUnit) -> dict[str
     ]
     # operators of plans that are computed again have other places: what is qualified is known everywhere
     anywhere = [*(name for name in outputs.values() if name is not None and "." in name), *tables]
-    grouped = [
-        set(_routed_keys(node, outputs)) for node in program.emit.walk() if isinstance(node, Aggregate)
-    ]
+    gammas = [node for node in program.emit.walk() if isinstance(node, Aggregate)]
+    grouped = [set(_routed_keys(node, outputs)) for node in gammas]
     if grouped:
         anywhere += sorted(set.intersection(*grouped))
     found: dict[str, tuple[Operator, list[str]]] = {}
@@ -285,12 +280,6 @@ def _routed_keys(node: Aggregate, outputs: Mapping[int, str | None]) -> list[str
     keys = enumerate(key for _, key in node.keys)
     routed = [n for n, key in keys if isinstance(key, ColumnRef) and key.name in below]
     return [f"{mark}k{n}" for n in routed for mark in ("", "#")]
-
-
-def _whole_tables(program: RelationalProgram, unit: units.GeneralUnit) -> list[set[str]]:
-    """The columns of each table that every shard holds whole."""
-    joins = [node.table for node in program.emit.walk() if isinstance(node, TableJoin)]
-    return [set(scan.schema.names) for scan in joins if unit.table_places[scan.table.name] is None]
 
 
 def cannot_rescale(query: str, why: str) -> StateError:
@@ -335,16 +324,16 @@ class _Rescale:
         self.log, self.last, self.shards = log, log.last, shards
         self.files = log.store.grouped()
         self.place = WriteTarget(self.files, self.last.number + 1, log.owner.epoch, shards.new)
-        self.records = self._records()
         self.rows: dict[str, tuple[RowStates, str]] = {}
         self.panes: dict[str, units.SlidingUnit] = {}
         #: the key columns of what waits in delta files, by query and by feed
         self.kinds: dict[str, Mapping[str, DataType]] = {}
         self.feeds: dict[str, Mapping[str, DataType]] = {}
         self.shared_states: dict[str, Mapping[str, DataType]] = {}
-        for record in self.records:
+        records = self._records()
+        for record in records:
             self._know(record)
-        self._know_shared_states()
+        self._know_shared_states(records)
 
     def _records(self) -> list[QueryRecord]:
         """The queries that have a state."""
@@ -373,18 +362,18 @@ class _Rescale:
             for name, path in bundle.places.items():
                 self.rows.setdefault(name, (states, path))
 
-    def _know_shared_states(self) -> None:
+    def _know_shared_states(self, records: Sequence[QueryRecord]) -> None:
         common = Common.of(self.last.decisions)
-        sharing = [record for record in self.records if record.shares]
+        sharing = [record for record in records if record.shares]
         for record in sharing:
-            common.adopt(record.bundle, record.physical.emit, record.shares)
+            common.adopt(record)
         for name in {common.shared_state_of(record.shares) for record in sharing}:
             shared_state = common.shared_state(name)
             self.kinds[name] = self.shared_states[name] = shared_state.key_types
             native = native_sql.native_shared_state(shared_state)
             if native is not None:
                 self.feeds[native.feed] = shared_state.key_types
-        for record in self.records:
+        for record in records:
             if record.seed is not None:  # the shared state that it leaves has its keys
                 self.shared_states[record.seed.shared_state] = self.kinds[record.id]
 
@@ -396,15 +385,13 @@ class _Rescale:
         chunks = {number: refs for number, refs in self.last.chunks.items() if number < 0}
         for stage in range(1 + max(numbers, default=-1) // self.shards.old):
             chunks |= self._stage(stage)
-        if names.DRIVER in chunks:
-            chunks[names.DRIVER] = tuple(
-                ref for old in chunks[names.DRIVER] if (ref := self._delta(old)) is not None
-            )
+        deltas = map(self._delta, chunks.get(names.DRIVER, ()))
+        chunks[names.DRIVER] = tuple(ref for ref in deltas if ref is not None)
         crash.crash_point("before-commit")
         self.files.settle()
         kept = {number: refs for number, refs in chunks.items() if refs}
-        more = {"shards": self.shards.new, "chunks": kept, "decisions": self.last.decisions}
-        found = self.log.commit(self.last.successor(**more))
+        new = self.last.successor(shards=self.shards.new, chunks=kept, decisions=self.last.decisions)
+        found = self.log.commit(new)
         crash.crash_point("after-commit")
         return found
 
@@ -461,10 +448,10 @@ class _Rescale:
             return None
         with chunk_writer(self.files, self.place.new_name(), dict(ref.metadata)) as writer:
             for key, rows in found:
+                panes: tuple[Any, ...] = ()
                 if PANE in rows.columns:
-                    writer.add(key, rows.to_arrow(), rows[PANE].min(), rows[PANE].max())  # type: ignore[arg-type]
-                else:
-                    writer.add(key, rows.to_arrow())
+                    panes = rows[PANE].min(), rows[PANE].max()
+                writer.add(key, rows.to_arrow(), *panes)
         return writer.ref
 
     def _kinds(self, part: Key) -> Mapping[str, DataType] | None:

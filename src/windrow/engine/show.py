@@ -6,6 +6,7 @@ What `w.archives["past"]` is: the rows an archive keeps, by key or all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from statistics import pvariance
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from windrow.language.catalog import Catalog, Entry, StandingArchive, StandingQu
 
 if TYPE_CHECKING:
     from windrow.algebra.types import DataType
+    from windrow.archive.piece import Reading
     from windrow.engine.archives import Archiving, Kept
     from windrow.engine.views import Query, StreamView, TableView
 
@@ -93,7 +95,7 @@ class ArchiveView:
     @property
     def now(self) -> int:
         """The instant that questions are about if they do not say `at`."""
-        with self._archives.reading(self._kept.spec.name) as reading:
+        with self._reading() as reading:
             return reading.now
 
     @property
@@ -122,22 +124,25 @@ class ArchiveView:
     def __len__(self) -> int:
         return int(self.scan(columns=[self.key]).num_rows)
 
+    def _reading(self) -> AbstractContextManager[Reading]:
+        return self._archives.reading(self._kept.spec.name)
+
     @checked
     def probe(self, key: Any, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The valid rows with this key."""
-        with self._archives.reading(self._kept.spec.name) as reading:
+        with self._reading() as reading:
             return reading.find(key, at=_instant(at), columns=columns)
 
     @checked
     def range(self, low: Any, high: Any, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The valid rows with keys from `low` to `high`, both included; None is no bound."""
-        with self._archives.reading(self._kept.spec.name) as reading:
+        with self._reading() as reading:
             return reading.find_between(low, high, at=_instant(at), columns=columns)
 
     @checked
     def scan(self, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """All valid rows."""
-        with self._archives.reading(self._kept.spec.name) as reading:
+        with self._reading() as reading:
             return reading.scan(at=_instant(at), columns=columns)
 
 
@@ -145,46 +150,20 @@ def _instant(at: Any) -> int | None:
     return None if at is None else instant(at)
 
 
+_TEXT, _COUNT, _NUMBER = pa.string(), pa.int64(), pa.float64()
 _QUERIES = pa.schema(
-    [
-        ("name", pa.string()),
-        ("status", pa.string()),
-        ("rows", pa.int64()),
-        ("query", pa.string()),
-        ("shares", pa.string()),
-        ("every", pa.int64()),
-        ("had", pa.float64()),
-        ("late", pa.float64()),
-        ("cost", pa.float64()),
-        ("plan", pa.string()),
-    ]
+    {"name": _TEXT, "status": _TEXT, "rows": _COUNT, "query": _TEXT, "shares": _TEXT}
+    | {"every": _COUNT, "had": _NUMBER, "late": _NUMBER, "cost": _NUMBER, "plan": _TEXT}
 )
-_COLUMNS = pa.schema([("column", pa.string()), ("type", pa.string()), ("about", pa.string())])
-_TABLES = pa.schema(
-    [("name", pa.string()), ("kind", pa.string()), ("rows", pa.int64()), ("source", pa.string())]
-)
+_COLUMNS = pa.schema({"column": _TEXT, "type": _TEXT, "about": _TEXT})
+_TABLES = pa.schema({"name": _TEXT, "kind": _TEXT, "rows": _COUNT, "source": _TEXT})
 _STREAMS = pa.schema(
-    [
-        ("name", pa.string()),
-        ("rows", pa.int64()),
-        ("late", pa.int64()),
-        ("shed", pa.int64()),
-        ("malformed", pa.int64()),
-        ("source", pa.string()),
-        ("warnings", pa.string()),
-    ]
+    {"name": _TEXT, "rows": _COUNT, "late": _COUNT, "shed": _COUNT, "malformed": _COUNT}
+    | {"source": _TEXT, "warnings": _TEXT}
 )
-
 _ARCHIVES = pa.schema(
-    [
-        ("name", pa.string()),
-        ("source", pa.string()),
-        ("key", pa.string()),
-        ("rows", pa.int64()),
-        ("files", pa.int64()),
-        ("layout", pa.string()),
-        ("folder", pa.string()),
-    ]
+    {"name": _TEXT, "source": _TEXT, "key": _TEXT, "rows": _COUNT, "files": _COUNT}
+    | {"layout": _TEXT, "folder": _TEXT}
 )
 
 
@@ -207,11 +186,10 @@ def _columns_of(entry: Entry) -> Iterator[tuple[str, DataType, str]]:
     forms = dict(entry.forms)
     for field in entry.schema:
         notes = [form_text(forms[field.name])] if field.name in forms else []
-        if isinstance(entry, Stream):
-            notes += [f"WATTR{resolution_text(entry)}"] if field.name == entry.wattr else []
-            notes += [found] if field.name == entry.wattr and (found := policy(entry)) else []
-        else:
-            notes += ["KEY"] if field.name in entry.key else []
+        if isinstance(entry, Stream) and field.name == entry.wattr:
+            notes += filter(None, (f"WATTR{resolution_text(entry)}", policy(entry)))
+        elif not isinstance(entry, Stream) and field.name in entry.key:
+            notes += ["KEY"]
         yield field.name, field.type, " ".join(notes)
     for name, value in entry.computed:
         yield name, value.type, f"AS {to_sql(value, str)}"
@@ -219,18 +197,10 @@ def _columns_of(entry: Entry) -> Iterator[tuple[str, DataType, str]]:
 
 def show_archives(archives: Mapping[str, ArchiveView]) -> pa.Table:
     """The archives, and how much they hold."""
-    rows = [
-        {
-            "name": name,
-            "source": archive.source,
-            "key": archive.key,
-            "rows": len(archive),
-            "files": len(archive.files),
-            "layout": archive.layout,
-            "folder": archive.folder,
-        }
-        for name, archive in archives.items()
-    ]
+    rows = []
+    for name, each in archives.items():
+        row = {"name": name, "source": each.source, "key": each.key, "rows": len(each)}
+        rows.append(row | {"files": len(each.files), "layout": each.layout, "folder": each.folder})
     return pa.Table.from_pylist(rows, schema=_ARCHIVES)
 
 
@@ -258,18 +228,13 @@ def show_queries(queries: Mapping[str, Query]) -> pa.Table:
 
 def show_streams(streams: Mapping[str, StreamView], catalog: Catalog) -> pa.Table:
     """The streams, and what came of their rows."""
-    rows = [
-        {
-            "name": name,
-            "rows": stream.progress.accepted,
-            "late": stream.progress.late,
-            "shed": stream.progress.shed,
-            "malformed": stream.progress.malformed,
-            "source": catalog.streams[name].source,
-            "warnings": "; ".join(f"{each.code}: {each.message}" for each in stream.warnings) or None,
-        }
-        for name, stream in streams.items()
-    ]
+    rows = []
+    for name, stream in streams.items():
+        known = stream.progress
+        row = {"name": name, "rows": known.accepted, "late": known.late, "shed": known.shed}
+        warnings = "; ".join(f"{each.code}: {each.message}" for each in stream.warnings)
+        source = catalog.streams[name].source
+        rows.append(row | {"malformed": known.malformed, "source": source, "warnings": warnings or None})
     return pa.Table.from_pylist(rows, schema=_STREAMS)
 
 

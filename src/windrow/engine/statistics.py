@@ -1,16 +1,11 @@
-"""What was seen of streams while they ran: the statistics that plans are chosen by, kept with the commits.
+"""What was seen of streams while they ran: the statistics that plans are chosen by, kept with the commits;
+and, since this process runs, what the levels of queries and whole epochs took.
 
 Rates follow from how many rows came while a stream's attribute moved on. Distinct values are counted in the
 rows that joins and negations hold, when a query is planned anew. How many rows of a window they hold tells
 which share of them passes the condition below; it is known to all queries that have the same condition on
-that stream.
-
-What the operators of queries cost and give, since this process runs: seconds and rows of each level.
-
-A level is one γ over a window; a nested query has several, each fed by the one below. Ingesting is no part of
-it: Spark does that for many queries at once.
-
-What epochs take, and what commits hold: figures for whoever watches an engine.
+that stream. A level is one γ over a window; ingesting is no part of it: Spark does that for many queries at
+once.
 """
 
 from __future__ import annotations
@@ -56,11 +51,10 @@ class MeasuredWork:
     def add(self, took: Took, rows: int) -> None:
         """One more epoch, in which so many rows came."""
         for (query, level), (seconds, given) in took.items():
-            before = self.work.get((query, level), OperatorWork())
+            known = self.work.get((query, level), OperatorWork())
             taken = rows if level == 0 else took.get((query, level - 1), (0.0, 0))[1]
-            self.work[query, level] = OperatorWork(
-                before.seconds + seconds, before.rows_in + taken, before.rows_out + given
-            )
+            sums = known.seconds + seconds, known.rows_in + taken, known.rows_out + given
+            self.work[query, level] = OperatorWork(*sums)
 
     def drop(self, query: str) -> None:
         """A query goes."""
@@ -82,8 +76,6 @@ class MeasuredWork:
 
 #: of so many epochs it is known what they took
 MOST_EPOCHS = 512
-#: between the id of a query and the name of its operator, in the names of what chunks hold
-_OF = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +123,12 @@ def footprint_of(manifest: Manifest) -> Footprint:
     owners: dict[str, int] = {}
     for ref in refs:
         for operator, facts in ref.operators.items():
-            owner = operator.partition(_OF)[0]
+            owner = operator.partition(OF)[0]
             owners[owner] = owners.get(owner, 0) + facts.bytes
     waiting = [entry for entry in manifest.outbox if entry.pending]
-    return Footprint(
-        manifest.number,
-        len(refs),
-        sum(ref.bytes for ref in refs),
-        owners,
-        sum(entry.ref.bytes for entry in waiting),
-        min((entry.commit for entry in waiting), default=None),
-    )
+    size, outbox = sum(ref.bytes for ref in refs), sum(entry.ref.bytes for entry in waiting)
+    since = min((entry.commit for entry in waiting), default=None)
+    return Footprint(manifest.number, len(refs), size, owners, outbox, since)
 
 
 #: nothing is concluded from fewer rows; after so many, the rate is that of the rows since
@@ -194,9 +181,8 @@ class ObservedStatistics:
             if came >= MOST_ROWS:
                 marks[name] = record.greatest, record.known.accepted
         known = {name: rate for name, rate in rates.items() if name in streams}
-        return replace(
-            self, rates=known, marks={name: mark for name, mark in marks.items() if name in streams}
-        )
+        here = {name: mark for name, mark in marks.items() if name in streams}
+        return replace(self, rates=known, marks=here)
 
     def looking_at(self, store: Store, last: Manifest, record: QueryRecord) -> ObservedStatistics:
         """The same, with the distinct values among the rows that a query holds, and the shares of rows that
@@ -204,7 +190,8 @@ class ObservedStatistics:
         unit = record.bundle.unit
         if not isinstance(unit, GeneralUnit) or isinstance(unit, UnionUnit):
             return self
-        if _kept_rows(last, record) > MOST_KEPT:
+        held = (facts for files in last.chunks.values() for file in files for facts in file.operators.items())
+        if sum(f.rows for name, f in held if name.partition(OF)[0] in record.bundle.places) > MOST_KEPT:
             return self
         seen: dict[str, list[pl.Series]] = {}
         kept: Counter[Plan] = Counter()
@@ -238,20 +225,15 @@ class ObservedStatistics:
 
     def statistics(self, tables: Mapping[str, int], plan: Emit | None = None) -> Statistics:
         """For the planner: of streams and tables, and of the conditions of a query."""
-        found = {} if plan is None or not self.passing else dict(self._known(plan))
-        return Statistics(
-            rates=dict(self.rates),
-            distinct=dict(self.distinct),
-            selectivities=found,
-            table_rows={name: float(rows) for name, rows in tables.items()},
-        )
-
-    def _known(self, plan: Emit) -> Iterator[tuple[expressions.Expression, float]]:
-        """The conditions of a query of which something is known, as the rules leave them."""
-        for node in normalise(plan).plan.walk():
-            condition = _condition(node)
-            if condition is not None and (key := _key(condition[0], condition[2])) in self.passing:
-                yield condition[0], self.passing[key]
+        found = {}
+        nodes = () if plan is None or not self.passing else normalise(plan).plan.walk()
+        for condition in filter(None, map(_condition, nodes)):
+            predicate, _, scan = condition
+            if (key := _key(predicate, scan)) in self.passing:
+                found[predicate] = self.passing[key]
+        sizes = {name: float(rows) for name, rows in tables.items()}
+        known = dict(self.rates), dict(self.distinct)
+        return Statistics(*known, selectivities=found, table_rows=sizes)
 
 
 def _condition(node: Plan) -> tuple[expressions.Expression, RangeWindow, Scan] | None:
@@ -271,19 +253,11 @@ def _condition(node: Plan) -> tuple[expressions.Expression, RangeWindow, Scan] |
 
 def _key(predicate: expressions.Expression, scan: Scan) -> str:
     """A condition on a stream, whatever the stream is called in a query."""
-    names = {
-        column.name: expressions.ColumnRef(
-            scan.stream.name + column.name.removeprefix(scan.alias), column.type
-        )
-        for column in scan.schema
-    }
-    return canonical.canonical_text([scan.stream.name, expressions.substituted(predicate, names)])
-
-
-def _kept_rows(last: Manifest, record: QueryRecord) -> int:
-    """How many rows the operators of a query keep."""
-    of = (facts for files in last.chunks.values() for file in files for facts in file.operators.items())
-    return sum(facts.rows for name, facts in of if name.partition(OF)[0] in record.bundle.places)
+    stream, names = scan.stream.name, {}
+    for column in scan.schema:
+        name = stream + column.name.removeprefix(scan.alias)
+        names[column.name] = expressions.ColumnRef(name, column.type)
+    return canonical.canonical_text([stream, expressions.substituted(predicate, names)])
 
 
 def _units(stream: catalog.Stream, ticks: int) -> float:

@@ -1,19 +1,15 @@
 """Tables: what a manifest remembers of one, when one changes, and how one is kept as its source says.
 
-A table is the sum of its changes. Each change is a file that a commit names: queries that run take it in
-once, and a query that comes later begins with all of them. When there are many, what no row to come can tell
-apart is added up in one file.
+A table is the sum of its changes, in a file for each commit: queries that run take it in once, and one that
+comes later begins with all of them. When there are many, they are added up in one file: a row to come is
+never older than what its stream has promised, so changes before all promises may as well have been there from
+the beginning. Keys that rows of an NRR table had once are kept apart: they are not to be used again. The keys
+of what sources have read are a history of the same kind.
 
-The instant of a change, if nobody says it: a change is seen by rows later than it. So it happens at the
-latest instant of the rows seen so far, in the streams that some query reads together with the table: those
-are answered by the table as it was, rows that come after them by the table as it is then. Where nothing was
-answered yet, it was there from the beginning.
-
-Histories are what grows from commit to commit, as files: one for each commit, added up when there are many.
-The changes of a table are one; the keys of what sources have read are another. A row to come is never older
-than what its stream has promised. So of the changes before all promises only their sum matters, and it may
-as well have been there from the beginning. Keys that rows of an NRR table had once are kept apart: they are
-not to be used again.
+A change is seen by rows later than it. If nobody says its instant, it is the latest of the rows seen so far
+in the streams that some query reads together with the table: those are answered by the table as it was, rows
+that come after them by the table as it is then. Where nothing was answered yet, it was there from the
+beginning.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ from windrow.execution.delta_file import TABLE, Spool, WriteTarget
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.relational.signed_rows import FOREVER, N, columns_of, consolidated, finite, together
 from windrow.kernels.relational.tables import AT, TableContents, Values
-from windrow.state.chunk import open_chunk
+from windrow.state.chunk import Key, open_chunk
 from windrow.state.manifest import ChunkRef, SourceState, StreamState
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 
@@ -156,8 +152,8 @@ def table_of(name: str, state: StreamState) -> Table:
     """A table as far as state depends on it, by what `table_declaration` wrote."""
     stored = state.options["declaration"]
     forms = tuple((column, form) for column, form in stored.get("forms", ()))
-    known = schema_of(stored["columns"]), TableKind(stored["kind"]), tuple(stored["key"])
-    return Table(name, *known, forms=forms)
+    schema, kind = schema_of(stored["columns"]), TableKind(stored["kind"])
+    return Table(name, schema, kind, tuple(stored["key"]), forms=forms)
 
 
 def instant_of(record: TableRecord, clocks: Iterable[tuple[Instant, Instant]]) -> int:
@@ -187,15 +183,10 @@ class TableKeeper(Protocol):
     """What has tables, and changes them; nobody else does while its lock is held."""
 
     @property
-    def lock(self) -> AbstractContextManager[bool]:
-        """Held while tables change."""
-
+    def lock(self) -> AbstractContextManager[bool]: ...
     @property
-    def tables(self) -> Mapping[str, TableRecord]:
-        """The tables by their names."""
-
-    def change(self, updates: Sequence[TableUpdate]) -> None:
-        """Change tables, durably."""
+    def tables(self) -> Mapping[str, TableRecord]: ...
+    def change(self, updates: Sequence[TableUpdate]) -> None: ...
 
 
 class Refreshing:
@@ -256,12 +247,17 @@ MANY_ROWS = 1 << 16
 RETIRED = "retired"
 
 
-def write_changes(place: WriteTarget, table: Table, changes: pl.DataFrame) -> ChunkRef:
-    """A file with the changes of one commit."""
-    with Spool(place, table=table.name) as spool:
-        spool.writer.add((TABLE, table.name), changes.to_arrow())
+def _file(place: WriteTarget, sections: Mapping[Key, pa.Table], **metadata: Any) -> ChunkRef:
+    with Spool(place, **metadata) as spool:
+        for key, rows in sections.items():
+            spool.writer.add(key, rows)
     assert spool.ref is not None
     return spool.ref
+
+
+def write_changes(place: WriteTarget, table: Table, changes: pl.DataFrame) -> ChunkRef:
+    """A file with the changes of one commit."""
+    return _file(place, {(TABLE, table.name): changes.to_arrow()}, table=table.name)
 
 
 def read_changes(store: Store, table: Table, files: Iterable[ChunkRef]) -> pl.DataFrame:
@@ -301,13 +297,11 @@ def add_up(
     old = pl.col(AT) < max(finite(floor), BEGINNING + 1)
     summed = consolidated(changes.filter(old).with_columns(pl.lit(BEGINNING, pl.Int64).alias(AT)))
     both = together([summed, changes.filter(~old)], changes.schema)
-    with Spool(place, history=table.name) as spool:
-        spool.writer.add((TABLE, table.name), both.to_arrow())
-        if contents.retired:
-            keys = frame_of(_keys(table), sorted(contents.retired, key=repr))
-            spool.writer.add((RETIRED, table.name), keys.to_arrow())
-    assert spool.ref is not None
-    return spool.ref
+    sections: dict[Key, pa.Table] = {(TABLE, table.name): both.to_arrow()}
+    if contents.retired:
+        keys = frame_of(_keys(table), sorted(contents.retired, key=repr))
+        sections[RETIRED, table.name] = keys.to_arrow()
+    return _file(place, sections, history=table.name)
 
 
 def _keys(table: Table) -> Schema:
@@ -320,14 +314,6 @@ def _keys(table: Table) -> Schema:
 KEYS_OF = "keys"
 
 
-def write_keys(place: WriteTarget, stream: str, keys: pa.Table) -> ChunkRef:
-    """A file with the keys of what a commit has read of a source."""
-    with Spool(place, stream=stream) as spool:
-        spool.writer.add((KEYS_OF, stream), keys)
-    assert spool.ref is not None
-    return spool.ref
-
-
 def read_keys(store: Store, stream: str, files: Iterable[ChunkRef]) -> pa.Table | None:
     """All keys of a stream's source that are in some files; None if there are none."""
     mine = [ref for ref in files if ref.metadata["stream"] == stream]
@@ -337,10 +323,8 @@ def read_keys(store: Store, stream: str, files: Iterable[ChunkRef]) -> pa.Table 
 
 def add_keys(place: WriteTarget, stream: str, keys: pa.Table, files: Sequence[ChunkRef]) -> list[ChunkRef]:
     """The files with some more keys in them; many small ones become one."""
-    mine = [ref for ref in files if ref.metadata["stream"] == stream]
-    if not is_long(mine):
-        return [*files, write_keys(place, stream, keys)]
-    before = read_keys(place.store, stream, mine)
-    assert before is not None
-    others = [ref for ref in files if ref.metadata["stream"] != stream]
-    return [*others, write_keys(place, stream, pa.concat_tables([before, keys]))]
+    mine, others = [ref for ref in files if ref.metadata["stream"] == stream], [*files]
+    if is_long(mine):
+        keys = pa.concat_tables([read_keys(place.store, stream, mine), keys])
+        others = [ref for ref in files if ref not in mine]
+    return [*others, _file(place, {(KEYS_OF, stream): keys}, stream=stream)]

@@ -1,9 +1,7 @@
 """What `w.queries["top"]`, `w.streams["bids"]` and `w.tables["items"]` are: views of what runs, no copies.
 
-What a query's state is while it runs: rows and bytes of each operator, as the last commit names them.
-
-The manifest knows the size of every live part of every chunk. Only what kernels have seen of values, and how
-they keep them for that, is read: a few numbers in the index of each shard.
+How large a query's state is, the manifest knows of every operator. Only what kernels have seen of values, and
+how they keep them for that, is read: a few numbers in the index of each shard.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from windrow.engine import declarations, explain, tables
 from windrow.engine.display import facts_html, plot, table_html, watch
 from windrow.engine.gaps import gap_table, with_gaps
 from windrow.engine.output.outbox import published_schema
+from windrow.engine.records import QueryRecord, Registered, StreamRecord
 from windrow.engine.sharing.arrangement import with_sharing
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.kernels.columnar.columns import frame_of, published, rows_schema
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from windrow.algebra.catalog import Stream
     from windrow.algebra.explain import Explanation
     from windrow.engine.load_shedding import Shedding
-    from windrow.engine.records import QueryRecord, StreamRecord
     from windrow.engine.refresh_scheduler import Refreshes
     from windrow.engine.sharing.shared_state import Common
     from windrow.engine.statistics import MeasuredWork
@@ -240,12 +238,9 @@ def _still(record: _Record | None, kind: str, name: str) -> _Record:
     return record
 
 
-class RunningQueries(Protocol):
+class RunningQueries(Registered, Protocol):
     """An engine, as far as a view of a query looks into it."""
 
-    queries: dict[str, QueryRecord]
-    streams: dict[str, StreamRecord]
-    tables: dict[str, tables.TableRecord]
     common: Common
     shedding: Shedding
     refreshes: Refreshes
@@ -253,10 +248,6 @@ class RunningQueries(Protocol):
     seconds: dict[str, float]
     ended: WindrowError | None
 
-    @property
-    def last(self) -> Manifest: ...
-    @property
-    def store(self) -> Store: ...
     def note_sharing(self) -> None: ...
     def would_run(self, query: StandingQuery) -> PhysicalPlan: ...
     def leader_of(self, record: QueryRecord) -> QueryRecord | None: ...
@@ -564,16 +555,10 @@ class TableView:
         return published(frame_of(schema, rows).to_arrow(), rows_schema(schema))
 
 
-class Streams(Protocol):
-    """What has streams; the records of a stream follow each other."""
-
-    streams: dict[str, StreamRecord]
-
-
 class StreamView:
     """A stream that is registered."""
 
-    def __init__(self, engine: Streams, name: str) -> None:
+    def __init__(self, engine: Registered, name: str) -> None:
         self._engine, self.name = engine, name
 
     def __repr__(self) -> str:

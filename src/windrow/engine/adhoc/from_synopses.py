@@ -1,23 +1,19 @@
 """An answer from the synopses that standing queries share: no row has to be kept for it.
 
-What is read are the states of a shared state: one part for each shard, and one for each delta file that the
-shared state has not taken in yet. A part becomes a table of what is asked for, by interval and by the shared
-state's groups:
+A manifest says which synopses each query uses, in the order of its needs; and of each in which shared state
+it is, how its intervals are cut, how many are kept and since when it has all rows. They fit a SELECT that
+aggregates one window of one stream if their shared state is grouped by what is asked, or finer: states of
+several groups combine, and a condition on what is grouped by chooses among them. All other conditions have to
+be those of the synopses. The window has to begin where an interval does, and to end where one does, unless no
+row is known beyond its end: then what the last interval has is in the window.
+
+What is read is a part for each shard, and one for each delta file not taken in yet. A part becomes a table of
+what is asked for, by interval and by the shared state's groups:
 
     #begin | k0 … (the shared state's keys) | rows.0 | p0.0 p0.1 … (as the SELECT would keep it)
 
 Files never change, and which intervals are in the window is looked at last, so that parts which were read for
 one commit do for the next.
-
-Synopses of a commit: what standing queries share of a stream. A manifest says which synopses each query
-uses, in the order of its needs; and of each synopsis in which shared state it is, how its intervals are
-cut, how many of them are kept and since when it has all rows.
-
-Fit: whether synopses have what a SELECT asks for, an aggregate over one window of one stream. A shared
-state fits if it is grouped by what is asked, or finer: states of several groups combine to that of all of
-them, and a condition on what is grouped by chooses among them. All other conditions have to be those of the
-synopses. The window has to begin where an interval does, and to end where one does, unless no row is known
-beyond its end: then what the last interval has is in the window.
 """
 
 from __future__ import annotations
@@ -39,12 +35,11 @@ from windrow.engine.adhoc.access_paths import AccessPath, SubWindow
 from windrow.engine.adhoc.snapshot import NO_LIMIT, without_order
 from windrow.engine.output.outbox import in_order
 from windrow.engine.records import StreamRecord
-from windrow.engine.sharing.shared_state import KeptSynopsis
+from windrow.engine.sharing.shared_state import KeptSynopsis, entry_of
 from windrow.errors import QueryError
 from windrow.execution.delta_file import open_files
 from windrow.execution.shared import operator_of, pane_grid_of, pane_grids_of
 from windrow.kernels.aggregates.measures import GROUPS
-from windrow.kernels.aggregates.partials import Partial
 from windrow.kernels.clock import Clock
 from windrow.kernels.columnar.columns import polars_type, value_order, without_negative_zero
 from windrow.kernels.columnar.expressions import compile_expression, holds
@@ -320,10 +315,7 @@ class Synopsis:
     @property
     def entry(self) -> Entry:
         """Its columns in the tables of its shared state."""
-        datum = self.need.datum
-        assert isinstance(datum.shape, Partial)
-        shape = replace(datum.shape, label=self.label)
-        return Entry(shape, datum.args, self.need.predicate.expression, datum.order)
+        return entry_of(self.label, self.need.datum, self.need.predicate)
 
 
 @dataclass

@@ -1,9 +1,7 @@
 """A SELECT over more rows than one process should hold, on Spark.
 
-The rows that are in the windows are found by Spark itself. What is asked of them is a standing query of its
-own, in an engine of its own: one epoch takes all rows, aggregates what Spark can, and closes the one window
-there is. That engine's directory lies among the temporary files of the state: it is removed at the end, or,
-after a crash, when the state is opened again.
+Spark finds the rows that are in the windows. What is asked of them is a standing query of its own, in an
+engine of its own, among the temporary files of the state: one epoch takes all rows and closes the one window.
 """
 
 from __future__ import annotations

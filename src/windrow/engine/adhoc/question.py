@@ -1,12 +1,9 @@
 """A SELECT at a commit: which instant is now, which parts of what is kept it needs, and the answer from them.
 
-A commit may be followed by others while parts are read; the same question is then looked at anew.
-
-The rows of a window from an archive of the stream: found by key where the question says which it wants.
-
-An archive may be ahead of the commit that is asked about. That does no harm: what came after the commit is
-about later instants, and whether what has expired since could still be in the window is looked at when the
-rows are there.
+A commit may be followed by others while parts are read; the same question is then looked at anew. Rows of a
+window may also come from an archive of the stream, by key. That it may be ahead of the commit does no harm:
+what came after the commit is about later instants, and whether what has expired since could still be in the
+window is looked at when the rows are there.
 """
 
 from __future__ import annotations

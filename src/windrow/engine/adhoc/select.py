@@ -1,21 +1,15 @@
-"""SELECT: from the question to the answer, within limits.
+"""SELECT: from the question to the answer, within limits, by itself or in the background.
 
 Everything about a commit is in its manifest, so a question needs no lock of the engine: it holds a commit, so
-that no file it may read is removed, reads the parts of what is kept that it needs, and is evaluated.
-
-Isolation: a window that slides meanwhile is read sub-window after sub-window. What is read is decided by a
-policy of `windrow.archive.snapshot`:
+that no file it may read is removed, reads the parts of what is kept that it needs, and is evaluated. Commits
+never wait. A window that slides meanwhile is read by a policy of `windrow.archive.snapshot`:
 
     WINDOW   the window of the commit at which the read begins; its files stay as long as somebody reads
     LATEST   the window of the commit that is current when the read ends: sub-windows that are committed
              meanwhile are read too, the one that expires last first, and what has expired is let go of
 
-Commits never wait. They go on in other threads; a read only looks which one is the newest.
-
-Answers in the background can be waited for, or cancelled. Limits say how much a SELECT may take, and stop it.
-
-Turns: a few read at a time; of those who wait, the highest priority goes first. A query asks for a turn for
-each sub-window, so that one of higher priority overtakes it in the middle.
+A few read at a time; of those who wait, the highest priority goes first. A query asks for a turn for each
+sub-window, so that one of higher priority overtakes it in the middle.
 
 >>> turns = Turns(places=1)
 >>> with turns.turn(0):

@@ -1,13 +1,9 @@
 """Snapshots: a plan about one instant, and which rows its windows need and hold then.
 
 At one instant a window is the rows that are in it. So every window becomes one that holds all rows it is
-given, and is given those that are in the window it stands for: all rows then come at once, no operator works
-on the past, and aggregates can be left to Spark. Where the past matters (a window over a nested query's
-answers), or the bounds of windows are asked for, the plan stays as it is, and runs over what is kept.
-
-Needs: what a window has to be given of a stream. The intervals of `windrow.windows` say when a row is in a
-window. About one instant they come down to a filter of rows by their windowing attribute; windows that
-count rows, or follow them, look at all of them together.
+given, and is given those that are in the window it stands for: all rows then come at once, and aggregates can
+be left to Spark. Where the past matters (a window over a nested query's answers), or the bounds of windows
+are asked for, the plan stays as it is, and runs over what is kept.
 
 >>> from windrow.windows.ranges import RangeWindow
 >>> needs_of(RangeWindow(60), 1000), needs_of(RangeWindow(60, 50), 1020)

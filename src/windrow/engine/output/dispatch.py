@@ -128,16 +128,12 @@ class SinkWorker(Thread):
 Deliver = Callable[[int, "list[OutboxEntry]"], Acknowledged]
 
 
-def _bytes(entry: OutboxEntry, section: str) -> int:
-    """The bytes that a section has in an outbox file, or that of the query whose answers it reads; those of
-    a file that others fill are not counted."""
-    stored = stored_as(entry.ref, section)
-    known = None if stored is None else entry.ref.operators.get(stored.section)
-    return 0 if known is None else known.bytes
-
-
 def _all_bytes(waiting: Sequence[Waiting], section: str) -> int:
-    return sum(_bytes(entry, section) for _, entries in waiting for entry in entries)
+    """The bytes that a section has in outbox files, or that of the query whose answers it reads; those of
+    files that others fill are not counted."""
+    places = [(entry.ref, stored_as(entry.ref, section)) for _, entries in waiting for entry in entries]
+    known = [ref.operators.get(place.section) for ref, place in places if place is not None]
+    return sum(facts.bytes for facts in known if facts is not None)
 
 
 # ------------------------------------------------------------ dispatch
@@ -238,16 +234,12 @@ class Delivering:
             for section, rows in self.row_sinks.items():
                 self._give(rows.name, section, rows.sink, rows.schema, outgoing)
         finally:
-            self._flush(before)
-
-    def _flush(self, before: dict[str, set[str]]) -> None:
-        """Have written what sinks put off until many had theirs; if that fails, none of them has anything."""
-        try:
-            for flush in self.flushes:
-                flush()
-        except BaseException:
-            self.done = before
-            raise
+            try:
+                for flush in self.flushes:  # what sinks put off until many had theirs
+                    flush()
+            except BaseException:
+                self.done = before  # none of them has anything
+                raise
 
     def timed(self, delivery: Callable[[], None]) -> None:
         """The delivery of an epoch, whose time is part of what the epoch costs."""
@@ -279,37 +271,31 @@ class Delivering:
             return
         pending = outgoing.pending(section)
         for number, (commit, waiting) in enumerate(pending):
-            reading = _Reading(outgoing.delivery(name, section, commit, waiting, schema))
-            if not self._survived(name, partial(sink.deliver, reading.delivery), reading):
+            found = _delivered(outgoing, name, section, sink, schema, commit, waiting)
+            if found.trouble is not None:
+                raise found.trouble
+            self.tell(name, found.failure)
+            if found.failure is not None:
+                self._failed = True
                 self._left[section] = _all_bytes(pending[number:], section)
                 return
-            self.tell(name, None)
-            crash_point("sink-delivered")
             self.mark(waiting, section)
 
     def let_go(self, name: str, sink: Sink) -> None:
         """Close a sink that is not needed any more."""
         for section in [each.section for each in self._workers.values() if each.sink_name == name]:
             self._stop_worker(section)
-        self._survived(name, sink.close)
-
-    def _survived(self, name: str, act: Callable[[], None], reading: _Reading | None = None) -> bool:
-        """Whether a sink has done something. Every failure is its own, unless the outbox cannot be read."""
         try:
-            act()
+            sink.close()
         except BaseException as error:
-            if reading is not None and reading.error is not None:
-                raise reading.error from None
             if not is_failure(error):
                 raise
             self._failed = True
             self.tell(name, sink_failed(name, error))
-            return False
-        return True
 
 
 def _delivered(
-    store: Store,
+    outgoing: Outgoing | Store,
     name: str,
     section: str,
     sink: Sink,
@@ -317,34 +303,31 @@ def _delivered(
     commit: int,
     entries: list[OutboxEntry],
 ) -> Acknowledged:
-    """What a worker does with the answers of one commit."""
-    reading: _Reading | None = None
-    try:
-        outgoing = Outgoing(store, entries, {})
-        reading = _Reading(outgoing.delivery(name, section, commit, entries, schema))
-        sink.deliver(reading.delivery)
-        crash_point("sink-delivered")
-    except BaseException as error:  # noqa: BLE001  the thread that makes epochs raises what is not the sink's
-        trouble = reading.error if reading is not None else error
-        if trouble is not None or not is_failure(error):
-            return Acknowledged(commit, entries, trouble=trouble or error)
-        return Acknowledged(commit, entries, sink_failed(name, error))
-    return Acknowledged(commit, entries)
+    """What becomes of the answers of one commit: every failure is the sink's, unless the outbox cannot be
+    read. A worker has only the store, and looks the outbox files through by itself.
+    """
+    unread: list[BaseException] = []
 
-
-class _Reading:
-    """A delivery that remembers if its rows could not be read: that is no failure of the sink."""
-
-    def __init__(self, delivery: Delivery) -> None:
-        self.error: BaseException | None = None
-        self._tables = delivery.tables
-        self.delivery = replace(delivery, tables=self._read)
-
-    def _read(self) -> Iterator[pa.Table]:
+    def read(delivery: Delivery) -> Iterator[pa.Table]:
         try:
-            yield from self._tables()
+            yield from delivery.tables()
         except GeneratorExit:  # the sink has read enough
             raise
         except BaseException as error:
-            self.error = error
+            unread.append(error)
             raise
+
+    try:
+        if not isinstance(outgoing, Outgoing):
+            outgoing = Outgoing(outgoing, entries, {})
+        delivery = outgoing.delivery(name, section, commit, entries, schema)
+    except BaseException as error:  # noqa: BLE001  the thread that makes epochs raises it
+        return Acknowledged(commit, entries, trouble=error)
+    try:
+        sink.deliver(replace(delivery, tables=partial(read, delivery)))
+        crash_point("sink-delivered")
+    except BaseException as error:  # noqa: BLE001  the thread that makes epochs raises what is not the sink's
+        if unread or not is_failure(error):
+            return Acknowledged(commit, entries, trouble=unread[-1] if unread else error)
+        return Acknowledged(commit, entries, sink_failed(name, error))
+    return Acknowledged(commit, entries)

@@ -1,15 +1,10 @@
-"""What waits in the outbox, looked through once for all sinks.
-
-A query whose answers are those of another reads the other's section: all of it, or what is about its own
-instants; what was read and put in order for one of them is given to all. Files are opened once, however many
-sections they have, and answers that lie in packs are put in order pack by pack.
-
-Answers of many queries that lie in the same packs, put in order once for all of them.
-
-From the committed outbox to the sinks, commit by commit.
+"""What waits in the outbox, looked through once for all sinks, in the order and the schema that users see.
 
 What is delivered was committed before, so a crash repeats a delivery and never invents one. Rows of one
-commit go out by instant, then '+' before '-', then in the order of rows: NULL first, NaN last.
+commit go out by instant, then '+' before '-', then in the order of rows: NULL first, NaN last. A query whose
+answers are those of another reads the other's section: all of it, or what is about its own instants. What was
+read and put in order for one is given to all: files are opened once, and answers that lie in packs are put in
+order pack by pack.
 """
 
 from __future__ import annotations
@@ -23,7 +18,6 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.catalog import instant_type
-from windrow.algebra.expressions import Schema
 from windrow.algebra.plan import Emit
 from windrow.kernels.columnar import columns
 from windrow.kernels.shared.shared_state import Follower
@@ -31,7 +25,7 @@ from windrow.sinks import Delivery
 from windrow.state.chunk import Key, OpenChunk, open_chunk
 from windrow.state.manifest import ChunkRef, OutboxEntry
 from windrow.state.store import Store
-from windrow.windows.domain import Domain, Ints
+from windrow.windows.domain import Ints
 
 # ------------------------------------------------------------ schema
 #
@@ -48,20 +42,14 @@ def published_schema(emit: Emit) -> pa.Schema:
     >>> published_schema(compile_query(text, declared(bids, {}))).names
     ['at', 'item', 'n']
     """
-    at = instants(emit.leaves[0].domain)
+    domain = emit.leaves[0].domain
+    # where a tick is no value, the column says what one is, which `published` reads
+    step = domain.step and {columns.RESOLUTION: str(domain.step)}
+    at = pa.field("at", columns.arrow_type(instant_type(domain)), metadata=step)
     op = [pa.field("op", pa.string())] if emit.emits_deletions else []
-    return pa.schema([at, *op, *_fields(emit.schema, "at")])
-
-
-def instants(domain: Domain) -> pa.Field:
-    """The column of instants. Where a tick is no value, it says what one is, which `published` reads."""
-    kind = columns.arrow_type(instant_type(domain))
-    return pa.field("at", kind, metadata=domain.step and {columns.RESOLUTION: str(domain.step)})
-
-
-def _fields(schema: Schema, *taken: str) -> list[pa.Field]:
-    """A column that is called like one of ours gets an underscore."""
-    return [pa.field(f.name + "_" * (f.name in taken), columns.arrow_type(f.type)) for f in schema]
+    # a column that is called like ours gets an underscore
+    own = [pa.field(f.name + "_" * (f.name == "at"), columns.arrow_type(f.type)) for f in emit.schema]
+    return pa.schema([at, *op, *own])
 
 
 # ------------------------------------------------------------ outbox
@@ -250,7 +238,6 @@ class Stored:
     follower: Follower | None = None
 
     def read(self, chunk: OpenChunk) -> pa.Table:
-        """The rows."""
         return self.chosen(chunk.read(self.section))
 
     def chosen(self, table: pa.Table) -> pa.Table:
@@ -267,14 +254,15 @@ def stored_as(ref: ChunkRef, section: str) -> Stored | None:
     """Where the rows of a section are: in itself, or in that of the query it reads; None: nowhere."""
     if section in ref.operators:
         return Stored(section)
+    return next((stored for name, stored in _stored_elsewhere(ref) if name == section), None)
+
+
+def _stored_elsewhere(ref: ChunkRef) -> Iterator[tuple[str, Stored]]:
+    """Who has its rows in the section of another query, and which of them."""
     for stored, readers in ref.metadata.get(READERS, {}).items():
-        if section in readers:
-            return Stored(stored)
+        yield from ((reader, Stored(stored)) for reader in readers)
     for stored, followers in ref.metadata.get(FOLLOWERS, {}).items():
-        for follower in map(Follower.from_json, followers):
-            if follower.query == section:
-                return Stored(stored, follower)
-    return None
+        yield from ((each.query, Stored(stored, each)) for each in map(Follower.from_json, followers))
 
 
 class Outgoing:
@@ -292,11 +280,7 @@ class Outgoing:
         self._kept: dict[Any, list[pa.Table]] = {}
         self._packed: dict[Any, Packed] = {}
         for entry in outbox:
-            for section, readers in entry.ref.metadata.get(READERS, {}).items():
-                self.stored |= {(entry.ref.name, reader): Stored(section) for reader in readers}
-            for section, followers in entry.ref.metadata.get(FOLLOWERS, {}).items():
-                for each in map(Follower.from_json, followers):
-                    self.stored[entry.ref.name, each.query] = Stored(section, each)
+            self.stored |= {(entry.ref.name, name): stored for name, stored in _stored_elsewhere(entry.ref)}
             gone = delivered.get(entry.ref.name, ())
             for section in entry.pending:
                 if section not in gone:

@@ -1,17 +1,12 @@
 """Arrangement: what queries share, decided for all of them together and recorded in the plan of each.
 
-It depends on which queries are there. Up to the first rows nothing is kept yet, so it is found out anew
-whenever queries came or went, as if all of them had come at once: the common subplans of those that run over
-rows, and the synopses of those that are answered from them. From then on every query keeps what it has; one
-that comes later joins what fits.
+Up to the first rows nothing is kept yet, so it is found out anew whenever queries came or went, as if all of
+them had come at once. From then on every query keeps what it has; one that comes later joins what fits.
 
-Followers: of queries whose answers are among those of one of them, only that one is computed. Equal
-queries read its answers whole. Queries that are the same but less often (CS8) follow it: they read what
-is about their own instants. A query that does not answer every window (EVERY, MAX GAP) neither follows nor is
-followed, since what it leaves out others would miss. A query that came late asks for itself as long as there
-are windows that are complete for others and not for it.
-
-The sharing plan of a script is what its queries would share, from text.
+Followers: of queries whose answers are among those of one of them, only that one is computed. Equal queries
+read its answers whole, those that are the same but less often (CS8) what is about their own instants. A query
+that does not answer every window (EVERY, MAX GAP) neither follows nor is followed; one that came late asks
+for itself as long as there are windows that are complete for others and not for it.
 
 >>> plan = explain_sharing('''
 ...     CREATE STREAM bids (item BIGINT, price DOUBLE, ts TIMESTAMP) WATTR ts ORDERED FROM 'files:///bids';
@@ -27,6 +22,7 @@ shares synopsis p2 with 1 query by SS1
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -38,7 +34,7 @@ from windrow.algebra.operators import Join
 from windrow.engine.query_start import Basis, begun
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.sharing.common_subplans import admission, general_unit, in_group
-from windrow.engine.sharing.shared_state import Common, SharedRecipes
+from windrow.engine.sharing.shared_state import Common
 from windrow.errors import QueryError
 from windrow.kernels.relational.aggregate.group_by import Grouped
 from windrow.kernels.relational.operator import Operator, Projected, Stateless
@@ -60,14 +56,12 @@ from windrow.windows.domain import INFINITY, Domain, Instant
 
 if TYPE_CHECKING:
     from windrow.algebra.expressions import Expression
-    from windrow.algebra.plan import Emit
     from windrow.engine.epoch import Between
     from windrow.execution.bundle import Bundle
     from windrow.execution.relational import Host
     from windrow.execution.reports import Closed
     from windrow.execution.shared import SharedWork
     from windrow.optimizer.flows import Statistics
-    from windrow.windows.spec import SlideGrid
 
 
 @dataclass
@@ -96,14 +90,17 @@ def led(
     leaders: dict[Hashable, list[WindowRequest]] = {}
     for record, asker, same in sorted(_known(records, asking, answered), key=lambda known: _order(known[1])):
         alike = leaders.setdefault(_alike(record, same), [])
-        leader = next((place for place, each in enumerate(alike) if _leads(each, asker)), None)
-        if leader is None:
+        place = next((place for place, each in enumerate(alike) if _leads(each, asker)), None)
+        if place is None:
             alike.append(asker)
-        elif _is_equal(alike[leader], asker):
-            found.readers.setdefault(alike[leader].query, []).append(record.id)
+            continue
+        leader, begin = alike[place], asker.complete_from
+        if (leader.slide, leader.complete_from) == (asker.slide, begin):
+            found.readers.setdefault(leader.query, []).append(record.id)
         else:
-            more = (*alike[leader].followers, _follower(asker))
-            alike[leader] = replace(alike[leader], followers=more)
+            given_from = None if begin is None else begin + asker.range
+            follower = Follower(asker.query, asker.slide, asker.origin, given_from)
+            alike[place] = replace(leader, followers=(*leader.followers, follower))
     found.askers = [asker for alike in leaders.values() for asker in alike]
     return found
 
@@ -112,11 +109,6 @@ def failed_leaders(shared: Iterable[SharedWork], reports: Iterable[Closed]) -> s
     """The queries with followers that cannot be answered: what is wrong may be in windows of theirs alone."""
     failed = {name for report in reports for name in report.faults}
     return {asker.query for work in shared for asker in work.turn.askers if asker.followers} & failed
-
-
-def is_exact(record: QueryRecord) -> bool:
-    """Whether a query answers every window that ends."""
-    return record.query.every is None and record.query.max_gap is None
 
 
 def _known(
@@ -131,7 +123,7 @@ def _known(
 
 def _alike(record: QueryRecord, same: Hashable) -> Hashable:
     """The queries that may be one: of those that leave windows out, only equal ones that do it together."""
-    if is_exact(record):
+    if record.is_exact:
         return same
     if record.query.max_gap is not None:
         return "alone", record.id
@@ -148,15 +140,6 @@ def _leads(leader: WindowRequest, other: WindowRequest) -> bool:
     if leader.complete_from is None or other.complete_from is None:
         return aligned and leader.complete_from is None
     return aligned and leader.complete_from <= other.complete_from
-
-
-def _is_equal(leader: WindowRequest, other: WindowRequest) -> bool:
-    return leader.slide == other.slide and leader.complete_from == other.complete_from
-
-
-def _follower(asker: WindowRequest) -> Follower:
-    begin = None if asker.complete_from is None else asker.complete_from + asker.range
-    return Follower(asker.query, asker.slide, asker.origin, begin)
 
 
 _log = getLogger("windrow.engine")
@@ -176,12 +159,12 @@ class Arranging:
         #: what was recorded last depends on this
         self._noted: Hashable = None
 
-    def joined(self, record: QueryRecord) -> SharedRecipes | None:
-        """A new query's place among the synopses; None if it keeps a state of its own."""
+    def joined(self, record: QueryRecord) -> QueryRecord | None:
+        """A new query among the synopses; None if it keeps a state of its own."""
         engine = self._engine
-        return (
-            joined(engine.common, record, engine.streams, engine.last.number + 1) if engine.shares else None
-        )
+        if not engine.shares:
+            return None
+        return joined(engine.common, record, engine.streams, engine.last.number + 1)
 
     def note(self, queries: dict[str, QueryRecord]) -> None:
         """Record in the plan of each query what it shares, if queries came, went or changed: with each epoch,
@@ -249,10 +232,8 @@ class Arranging:
             _log.warning("query %s keeps a state of its own: %s", late.query.name, reports)
             return
         draft.close(work, [], reports)
-        unit, clock = (
-            general_unit(host.bundle),
-            work[0].clock.now + general_unit(host.bundle).program.builder.lag,
-        )
+        unit = general_unit(host.bundle)
+        clock = work[0].clock.now + unit.program.builder.lag
         begin = max(clock, (host.complete_from or -FOREVER) + (unit.memory or 0))
         begin -= general_unit(late.bundle).memory or 0
         known: dict[str, Any] = {"absorbed": host.absorbed, "latest": host.latest, "is_fresh": False}
@@ -310,21 +291,15 @@ class Arranging:
         """The shared states that have nothing yet, with their streams. Those of queries that may still be
         declared stay as they are."""
         engine = self._engine
-        awaited = {engine.common.kept[label].shared_state for label in engine.draft().shares_elsewhere}
-        streams = {
-            shared_state: engine.common.shared_state(shared_state).stream.name
-            for shared_state in engine.common.shared_states
-        }
-        return {
-            shared_state: name
-            for shared_state, name in streams.items()
-            if shared_state not in awaited and not self._has_moved(name)
-        }
-
-    def _has_moved(self, name: str) -> bool:
-        record = self._engine.streams[name]
-        clock = record.known.progress_on(record.stream, record.stream.wattr)
-        return record.greatest is not None or clock != -INFINITY
+        common = engine.common
+        awaited = {common.kept[label].shared_state for label in engine.draft().shares_elsewhere}
+        found = {}
+        for shared_state in common.shared_states:
+            record = engine.streams[common.shared_state(shared_state).stream.name]
+            clock = record.known.progress_on(record.stream, record.stream.wattr)
+            if shared_state not in awaited and record.greatest is None and clock == -INFINITY:
+                found[shared_state] = record.stream.name
+        return found
 
 
 def _complete(record: QueryRecord) -> float:
@@ -336,13 +311,12 @@ def _complete(record: QueryRecord) -> float:
 
 def joined(
     common: Common, record: QueryRecord, streams: Mapping[str, StreamRecord], commit: int
-) -> SharedRecipes | None:
-    """The place of a query among synopses; None if it keeps a state of its own."""
+) -> QueryRecord | None:
+    """A query among synopses; None if it keeps a state of its own."""
     if len(record.streams) > 1 or record.bundle.aggregates:
         return None
     (name,) = record.streams
-    plan = record.physical.emit
-    return common.join(record.bundle, plan, streams[name], commit, is_exact=is_exact(record))
+    return common.join(record, streams[name], commit)
 
 
 def sharing_of(common: Common, record: QueryRecord, members: Sequence[QueryRecord]) -> Sharing:
@@ -364,9 +338,7 @@ def arranged(records: Iterable[QueryRecord]) -> dict[str, PhysicalPlan]:
         name: StreamRecord.new(each) for record in mine.values() for name, each in record.streams.items()
     }
     for record in list(mine.values()):
-        place = joined(common, record, streams, 1)
-        if place is not None:
-            mine[record.id] = replace(record, shares=place.shares)
+        mine[record.id] = joined(common, record, streams, 1) or record
     for shared_state in common.shared_states:
         bundles = {name: mine[name].bundle for name in common.members(shared_state)}
         stream = streams[common.shared_state(shared_state).stream.name]
@@ -418,8 +390,9 @@ def _named(path: str, operators: Mapping[str, Operator], others: Set[str]) -> st
 def _results(record: QueryRecord, others: Iterable[QueryRecord]) -> list[Shared]:
     """With whom a query has all its results computed together, each for instants of its own."""
     mine = _asked(record.bundle)
-    alike = [each for each in others if each.bundle.query_group is not None and _asked(each.bundle) == mine]
-    apart = [each for each in alike if _grids(each.bundle) != _grids(record.bundle)]
+    groups = [each.bundle.query_group for each in others if _asked(each.bundle) == mine]
+    own = record.bundle.query_group
+    apart = [each for each in groups if own is not None and each is not None and each.reports != own.reports]
     return [Shared("results", len(apart), ("CS8",))] if apart else []
 
 
@@ -430,45 +403,30 @@ def _asked(bundle: Bundle) -> str:
     return repr((query_group and (query_group.name, query_group.view), general_unit(bundle).program.emit))
 
 
-def _grids(bundle: Bundle) -> tuple[SlideGrid, ...]:
-    return () if bundle.query_group is None else bundle.query_group.reports
-
-
 def _states(record: QueryRecord, others: Iterable[QueryRecord]) -> list[Shared]:
     """With whom a query has states of a join computed together: of the same groups (SS3), over windows of the
     same lengths (CS4) and over those that are all shorter or longer by one time (CS5)."""
     mine = _aggregated(record.bundle)
     if mine is None:
         return []
-    known = (_aggregated(each.bundle) for each in others if mine.part in each.bundle.places)
-    views = [each.view for each in known if each is not None and each.states == mine.states]
+    (part, groups), view = mine
+    known = (_aggregated(each.bundle) for each in others if part in each.bundle.places)
+    alike = [each for each in known if each is not None and each[0] == (part, groups)]
+    views = [each for _, each in alike if each.instants == view.instants]
     if not views:
         return []
-    even = [each for each in views if len(each.sooner) < 2 and each != mine.view]
+    even = [each for each in views if len(each.sooner) < 2 and each != view]
     rules = ["SS3"]
-    rules += ["CS4"] if mine.view in views else []
+    rules += ["CS4"] if view in views else []
     # what is looked at now and then is combined anew for each length
-    rules += ["CS5"] if len(mine.view.sooner) < 2 and even and not mine.view.instants else []
+    rules += ["CS5"] if len(view.sooner) < 2 and even and not view.instants else []
     return [Shared("states of ⋈", len(views), tuple(rules))]
 
 
-@dataclass(frozen=True)
-class _Aggregated:
-    """How a query aggregates a join: the part that has it, the groups, and how it sees the join."""
-
-    part: str
-    groups: tuple[Expression, ...]
-    view: SubplanView
-
-    @property
-    def states(self) -> Hashable:
-        """What queries must have in common to have states in common."""
-        return self.part, self.groups, self.view.instants
-
-
 @lru_cache(maxsize=4096)
-def _aggregated(bundle: Bundle) -> _Aggregated | None:
-    """How a query aggregates a join by its states; None if it does not."""
+def _aggregated(bundle: Bundle) -> tuple[tuple[str, tuple[Expression, ...]], SubplanView] | None:
+    """How a query aggregates a join by its states: the part that has it and the groups, and how it sees the
+    join; None if it does not."""
     query_group = bundle.query_group
     if query_group is None:
         return None
@@ -485,18 +443,17 @@ def _aggregated(bundle: Bundle) -> _Aggregated | None:
     if not isinstance(reader, Grouped) or not reader.reads_states:
         return None
     keys = tuple(key for _, key in reader.measures.plan.keys)
-    return _Aggregated(dict(query_group.parts)[part], keys, query_group.view)
+    return (dict(query_group.parts)[part], keys), query_group.view
 
 
 def explain_sharing(script: str, catalog: Catalog | None = None) -> SharingPlan:
     """What the standing queries of a script can share, as if all were there at once."""
     bound = compile_script(script, Catalog(inference=infer_columns) if catalog is None else catalog)
-    return shared({each.query.name: each.query.plan for each in bound if isinstance(each, RegisterQuery)})
-
-
-def shared(queries: Mapping[str, Emit]) -> SharingPlan:
-    """The sharing plan of queries in the form in which they run."""
-    return share({name: _runnable(emit) for name, emit in queries.items()})
+    plans = {each.query.name: each.query.plan for each in bound if isinstance(each, RegisterQuery)}
+    for name, emit in plans.items():
+        with suppress(QueryError):  # in the form in which it runs, if it does
+            plans[name] = plan_query(emit).emit
+    return share(plans)
 
 
 def together(
@@ -505,15 +462,11 @@ def together(
     """The plan of each query of a script, as it runs if all come at once; none of a SELECT by itself."""
     if not queries[0].name:
         return {}
-    return arranged(record for query in queries if (record := _beginning(query, statistics)) is not None)
-
-
-def _beginning(query: StandingQuery, statistics: Statistics | None) -> QueryRecord | None:
-    """A query as it would be when it begins; None if no kernel runs it."""
-    try:
-        return begun(query, 0, basis=Basis(statistics=statistics))
-    except QueryError:
-        return None
+    records = []
+    for query in queries:
+        with suppress(QueryError):  # no kernel runs it
+            records.append(begun(query, 0, basis=Basis(statistics=statistics)))
+    return arranged(records)
 
 
 def with_sharing(
@@ -521,42 +474,24 @@ def with_sharing(
 ) -> list[str]:
     """How a running query is computed: whose answers it reads, and how often it is refreshed, too;
     `period` is the scheduler's choice."""
-    read = "" if leader is None else f"reads the answers of query `{leader.query.name}` at its own instants"
-    shared = [f"share   {read}, by CS8"] if read else []
-    return [*runs, *shared, *_begins(record), *_refreshes(record, period)]
+    lines, begin, asked = [*runs], record.complete_from, record.query.every
+    unit, domain = record.bundle.unit, record.query.plan.leaves[0].domain
+    if leader is not None:
+        name = leader.query.name
+        lines.append(f"share   reads the answers of query `{name}` at its own instants, by CS8")
+    if begin is not None and isinstance(unit, GeneralUnit) and unit.memory is not None:
+        at = _moment(begin + unit.memory, domain)
+        lines.append(f"begin   its answers are complete, and given, from {at} on")
+    elif begin is not None:
+        lines.append(f"begin   it answers windows that begin at {_moment(begin, domain)} or later")
+    if asked is not None:
+        more = "" if period is None or period >= asked else f", {quantity(period, domain)} being cheaper"
+        lines.append(f"refresh every {quantity(asked, domain)}{more}, about the newest window")
+    return lines
 
 
-def _begins(record: QueryRecord) -> list[str]:
-    """From when on a query is complete that came after the first rows."""
-    begin, unit = record.complete_from, record.bundle.unit
-    if begin is None:
-        return []
-    if isinstance(unit, GeneralUnit) and unit.memory is not None:
-        return [
-            f"begin   its answers are complete, and given, from {_moment(record, begin + unit.memory)} on"
-        ]
-    return [f"begin   it answers windows that begin at {_moment(record, begin)} or later"]
-
-
-def _moment(record: QueryRecord, instant: int) -> str:
+def _moment(instant: int, domain: Domain) -> str:
     """An instant of a query's windows, for people."""
-    if record.query.plan.leaves[0].domain is not Domain.TIME:
+    if domain is not Domain.TIME:
         return str(instant)
     return str(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)).removesuffix("+00:00")
-
-
-def _refreshes(record: QueryRecord, period: int | None) -> list[str]:
-    """How often a query is refreshed, if it is not answered for every window."""
-    asked = record.query.every
-    if asked is None:
-        return []
-    domain = record.query.plan.leaves[0].domain
-    more = "" if period is None or period >= asked else f", {quantity(period, domain)} being cheaper"
-    return [f"refresh every {quantity(asked, domain)}{more}, about the newest window"]
-
-
-def _runnable(emit: Emit) -> Emit:
-    try:
-        return plan_query(emit).emit
-    except QueryError:
-        return emit

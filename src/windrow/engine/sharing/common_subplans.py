@@ -1,26 +1,20 @@
 """Query groups: queries that are not answered from synopses, and have parts of their plans in common.
 
-Queries of a query group see the same rows by the same clock, because they have the same windows over the same
-streams and have begun together. Their rows are filed once, and every part that some of them have in common
-runs once (`windrow.kernels.relational.program`). A query that asks less often may go at the slide of
-another one to have more in common with it (`windrow.engine.sharing.common_subplans`). Query groups are made
-when the first rows come, out of all queries there are by then. A query that comes later begins over a join
-that runs, with all rows that it holds, where it fits (thesis, Definition 3.1 and 8.2); else it keeps a state
-of its own.
+They have the same windows over the same streams and have begun together, so they see the same rows by the
+same clock. Their rows are filed once, and every part that some have in common runs once. Groups are made when
+the first rows come; a query that comes later begins over a join that runs, with all rows that it holds, where
+it fits (thesis, Definition 3.1 and 8.2); else it keeps a state of its own.
 
-Slower slides: queries whose windows move when those of another one do, which asks more often.
-
-A join over windows that move every minute has, every hour, the results of the same join over windows that
-move every hour. So one that moves more often serves both, if the slower query looks at it at its own instants
-only: the join's results are *sampled* there, and everything above sees what it would by itself. A query that
-differs from another in nothing but when it asks needs no sampling of its own: it has all results in common
-with it and reports some of them (CS8). That is so only where nothing can fail: an overflow in a window that
-the slower query does not have must not stop it.
+Slower slides: a join over windows that move every minute has, every hour, the results of the same join over
+windows that move every hour. So it serves both, if the slower query looks at it at its own instants only: its
+results are *sampled* there, and everything above sees what it would by itself. A query that differs from
+another in nothing but when it asks has all results in common with it and reports some of them (CS8). That is
+so only where nothing can fail: an overflow in a window that the slower query does not have must not stop it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -88,9 +82,8 @@ class Beginner:
         found: list[tuple[bool, Hashable]] = []
         if not _may_fail(self.plan):
             found.append((False, (self.bounds, unslid(self.plan))))
-        if subplans.can_meet_more(self.plan) and not any(
-            isinstance(node, ops.Limit) for node in self.plan.walk()
-        ):
+        limits = any(isinstance(node, ops.Limit) for node in self.plan.walk())
+        if subplans.can_meet_more(self.plan) and not limits:
             often = moving_on(self.plan, SlideGrid(1))
             found.append((True, (self.bounds, likeness(often, shortens=self.shortens))))
         return found
@@ -106,12 +99,16 @@ def common_slides(
     moving = [(each, grid) for each in beginning if (grid := each.grid) is not None]
     for each, grid in sorted(moving, key=lambda one: one[1].period):
         kinds = each.kinds
-        possible = (common_slide for kind in kinds for common_slide in _followed(each, grid, kind, leaders))
-        common_slide = next(
-            (common_slide for common_slide in possible if (each.id, common_slide.grid) not in never), None
-        )
-        if common_slide is not None:
-            found[each.id] = common_slide
+        # its windows would then begin and end when those of the leader do
+        possible = [
+            CommonSlide(led.grid, grid) if kind[0] else led
+            for kind in kinds
+            for (other, cut), led in leaders.get(kind, {}).items()
+            if other != grid and grid.is_within(other) and _cut(each, led.grid) == cut
+        ]
+        slide = next((one for one in possible if (each.id, one.grid) not in never), None)
+        if slide is not None:
+            found[each.id] = slide
         mine = found.get(each.id, CommonSlide(grid))
         for is_join, kind in kinds:
             # a query leads over its join if its windows move as it asks, and those like it if it samples, too
@@ -119,19 +116,6 @@ def common_slides(
                 at = leaders.setdefault((is_join, kind), {})
                 at.setdefault((grid, _cut(each, mine.grid)), mine)
     return found
-
-
-def _followed(
-    each: Beginner,
-    grid: SlideGrid,
-    kind: tuple[bool, Hashable],
-    leaders: Mapping[tuple[bool, Hashable], Mapping[tuple[SlideGrid, Hashable], CommonSlide]],
-) -> Iterator[CommonSlide]:
-    """The slides at which a query may go: its windows then begin and end when those of the leader do."""
-    is_join, _ = kind
-    for (other, cut), common_slide in leaders.get(kind, {}).items():
-        if other != grid and grid.is_within(other) and _cut(each, common_slide.grid) == cut:
-            yield CommonSlide(common_slide.grid, grid) if is_join else common_slide
 
 
 def _cut(each: Beginner, grid: SlideGrid) -> Hashable:
@@ -159,7 +143,6 @@ class Membership:
     common_slide: CommonSlide | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """For the manifest."""
         subplan = None if self.subplan is None else [self.subplan.columns, self.subplan.ranges]
         return {
             "query_group": self.query_group.name,
@@ -171,18 +154,16 @@ class Membership:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Membership:
-        """What `to_json` wrote."""
-        query_group = QueryGroup(
-            stored["query_group"], tuple(stored["parts"].items()), tuple(stored.get("sooner", ()))
-        )
-        common_slide = None if "common_slide" not in stored else _common_slide(**stored["common_slide"])
-        if stored["subplan"] is None:
-            return cls(query_group, None, common_slide)
-        columns, ranges = stored["subplan"]
-        subplan = subplans.CommonSubplan(
-            tuple(map(tuple, columns)), None if ranges is None else tuple(ranges)
-        )
-        return cls(query_group, subplan, common_slide)
+        parts, sooner = tuple(stored["parts"].items()), tuple(stored.get("sooner", ()))
+        slide, subplan = stored.get("common_slide"), None
+        if stored["subplan"] is not None:
+            columns, ranges = stored["subplan"]
+            lengths = None if ranges is None else tuple(ranges)
+            subplan = subplans.CommonSubplan(tuple(map(tuple, columns)), lengths)
+        if slide is not None:
+            grid, sampled = SlideGrid(**slide["grid"]), slide["sampled"]
+            slide = CommonSlide(grid, None if sampled is None else SlideGrid(**sampled))
+        return cls(QueryGroup(stored["query_group"], parts, sooner), subplan, slide)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -193,10 +174,6 @@ class Membership:
     def by_itself(self) -> Membership:
         """The same rows, and everything else by itself."""
         return Membership(QueryGroup(self.query_group.name), None, self.common_slide)
-
-
-def _common_slide(grid: Mapping[str, int], sampled: Mapping[str, int] | None) -> CommonSlide:
-    return CommonSlide(SlideGrid(**grid), None if sampled is None else SlideGrid(**sampled))
 
 
 def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
@@ -215,7 +192,11 @@ def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
 def in_group(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
     """Of queries that begin now, those that see the same as others, by their ids, with what they share."""
     beginning = [(record, plan) for record in records if (plan := _may_join(record)) is not None]
-    beginners, never = [_beginner(record, plan) for record, plan in beginning], set[tuple[str, SlideGrid]]()
+    beginners, never = [], set[tuple[str, SlideGrid]]()
+    for record, plan in beginning:
+        own = _member(record, plan, None)
+        bounds = record.complete_from, record.bundle.carries_ends, repr(general_unit(own.alone).placement)
+        beginners.append(Beginner(record.id, plan, own.shortens, bounds))
     while True:
         at_others = common_slides(beginners, never)
         members = [_member(record, plan, at_others.get(record.id)) for record, plan in beginning]
@@ -256,22 +237,19 @@ def admission(late: QueryRecord, host: QueryRecord) -> tuple[Membership, Members
         return None
     unit = general_unit(host.bundle)
     emit, place = unit.program.emit, _place_of_subplan(unit)
-    if (
-        place is None
-        or not subplans.can_meet_more(plan)
-        or state_transfer.why_not_joined(unit.program, place) is not None
-    ):
+    if place is None or not subplans.can_meet_more(plan):
+        return None
+    if state_transfer.why_not_joined(unit.program, place) is not None:
         return None
     known = host.member or Membership(QueryGroup(f"{RESERVED}rows of {host.id}"))
     names = dict(known.query_group.parts)
     around = program.Parts(names).part_of(place)
     alone = replace(late.bundle, plan=shipments.packed(plan), query_group=None)
     alike = {likeness(each, shortens=_shortens(general_unit(alone))) for each in (plan, emit)}
-    if (
-        around not in (None, place)
-        or len(alike) > 1
-        or not (subplan := subplans.CommonSubplan.of(emit)).serves(plan)
-    ):
+    if around not in (None, place) or len(alike) > 1:
+        return None
+    subplan = subplans.CommonSubplan.of(emit)
+    if not subplan.serves(plan):
         return None
     name = names.setdefault(place, f"{RESERVED}part {place} of {host.id}")
     mine = Membership(QueryGroup(known.query_group.name), subplan)
@@ -279,14 +257,10 @@ def admission(late: QueryRecord, host: QueryRecord) -> tuple[Membership, Members
     there = _place_of_subplan(joined)
     if there is None or _sight_of(joined) != _sight_of(unit) or _subplan(joined) != _subplan(unit):
         return None
-    mine = replace(
-        mine, query_group=QueryGroup(known.query_group.name, ((there, name),), subplan.sooner(plan))
-    )
-    return (
-        mine,
-        replace(known, query_group=replace(known.query_group, parts=tuple(names.items()))),
-        Host(host.bundle, place),
-    )
+    group = known.query_group
+    mine = replace(mine, query_group=QueryGroup(group.name, ((there, name),), subplan.sooner(plan)))
+    theirs = replace(known, query_group=replace(group, parts=tuple(names.items())))
+    return mine, theirs, Host(host.bundle, place)
 
 
 def _place_of_subplan(unit: GeneralUnit) -> str | None:
@@ -297,12 +271,6 @@ def _place_of_subplan(unit: GeneralUnit) -> str | None:
 def _subplan(unit: GeneralUnit) -> str:
     """What tells the common subplan of a query from others."""
     return [*_chain(unit, program.SubplanView()).values()][-1]
-
-
-def _beginner(record: QueryRecord, plan: Emit) -> Beginner:
-    own = _member(record, plan, None)
-    bounds = record.complete_from, record.bundle.carries_ends, repr(general_unit(own.alone).placement)
-    return Beginner(record.id, plan, own.shortens, bounds)
 
 
 def _member(record: QueryRecord, plan: Emit, common_slide: CommonSlide | None) -> _Member:
@@ -345,11 +313,8 @@ def _query_group(name: str, members: list[_Member]) -> dict[str, Membership | No
     two have."""
     if len(members) == 1:
         (only,) = members
-        return {
-            only.alone.name: Membership(QueryGroup(f"{RESERVED}rows of {name}"))
-            if only.common_slide is None
-            else None
-        }
+        alone = Membership(QueryGroup(f"{RESERVED}rows of {name}")) if only.common_slide is None else None
+        return {only.alone.name: alone}
     subplan = subplans.common_subplan([member.plan for member in members])
     built: dict[str, list[_Member]] = {}
     chains: dict[str, dict[str, str]] = {}
@@ -387,12 +352,15 @@ def _place(
         together = [other for other in users[lowest if samples else top] if other.grid == leader]
         if not any(other.common_slide in (None, member.common_slide) for other in together):
             return None
-    parts = tuple(_common(chain, users, name))
-    return Membership(
-        QueryGroup(f"{RESERVED}rows of {name}", parts, member.view(subplan).sooner),
-        subplan,
-        member.common_slide,
-    )
+    # from the top; a part that says no more than a larger one is left out
+    parts: dict[str, str] = {}
+    above: list[_Member] = []
+    for path, part in chain.items():
+        if len(users[part]) > 1 and users[part] != above:
+            parts[path], above = f"{RESERVED}part {part} of {name}", users[part]
+    sooner = member.view(subplan).sooner
+    query_group = QueryGroup(f"{RESERVED}rows of {name}", tuple(parts.items()), sooner)
+    return Membership(query_group, subplan, member.common_slide)
 
 
 def general_unit(bundle: Bundle) -> GeneralUnit:
@@ -400,17 +368,6 @@ def general_unit(bundle: Bundle) -> GeneralUnit:
     unit = bundle.unit
     assert isinstance(unit, GeneralUnit)
     return unit
-
-
-def _common(
-    chain: Mapping[str, str], users: Mapping[str, list[_Member]], name: str
-) -> Iterable[tuple[str, str]]:
-    """The parts of a query, from the top; one that says no more than a larger one is left out."""
-    above: list[_Member] = []
-    for path, part in chain.items():
-        if len(users[part]) > 1 and users[part] != above:
-            yield path, f"{RESERVED}part {part} of {name}"
-            above = users[part]
 
 
 def _chain(unit: GeneralUnit, view: program.SubplanView) -> dict[str, str]:
@@ -426,13 +383,10 @@ def _chain(unit: GeneralUnit, view: program.SubplanView) -> dict[str, str]:
         if place is not None:
             told = [id(each) in builder.telling for each in node.walk()]
             seen = program.SubplanView() if node is subplans.subplan_of(emit) else view
+            seen_as = [seen.sooner, [[grid.period, grid.origin] for grid in seen.instants]]
             built = _built(builder.built[id(node)])
-            found[place] = _digest(canonical.canonical_text([node, told, built, _seen_as(seen)]))
+            found[place] = _digest(canonical.canonical_text([node, told, built, seen_as]))
     return found
-
-
-def _seen_as(view: program.SubplanView) -> list[Any]:
-    return [view.sooner, [[grid.period, grid.origin] for grid in view.instants]]
 
 
 def _built(operator: Operator) -> list[Any]:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
 from windrow.algebra.canonical import digest_of
 from windrow.algebra.expressions import Expression
-from windrow.algebra.plan import Emit
-from windrow.engine.records import StreamRecord
-from windrow.errors import QueryError, StateError
+from windrow.engine.records import QueryRecord, StreamRecord
+from windrow.errors import QueryError
 from windrow.execution.bundle import Bundle
 from windrow.execution.shared import Seed
 from windrow.kernels.aggregates import measures, partials, value_tables
@@ -28,7 +28,7 @@ from windrow.kernels.shared.value_counts import ValueCounter
 from windrow.physical import identity, planner, units
 from windrow.sharing.planner import Planner, recipe, relevant_of
 from windrow.sharing.predicates import Predicate, Relevant, predicate_of, read, written
-from windrow.sharing.questions import Held, Need, QueryNeeds, question_of
+from windrow.sharing.questions import Datum, Held, Need, QueryNeeds, question_of
 from windrow.sharing.rules import SharingPlan, unslid
 from windrow.sharing.synopses import SharedGrid
 from windrow.windows.domain import INFINITY
@@ -53,13 +53,11 @@ class KeptSynopsis:
     where: Any = None
 
     def to_json(self) -> list[Any]:
-        """For the manifest."""
         known = [self.shared_state, self.grid.width, self.grid.phase, self.length, self.identity, self.since]
         return known if self.where is None else [*known, self.where]
 
     @classmethod
     def from_json(cls, stored: list[Any]) -> KeptSynopsis:
-        """What `to_json` wrote."""
         shared_state, width, phase, length, identity, since, *where = stored
         return cls(shared_state, SharedGrid(width, phase), length, identity, since, *where)
 
@@ -67,14 +65,6 @@ class KeptSynopsis:
     def known(self) -> tuple[SharedGrid, Predicate | None]:
         """For a planner that does not know it yet."""
         return self.grid, None if self.where is None else predicate_of(read(self.where))
-
-
-@dataclass(frozen=True)
-class SharedRecipes:
-    """Recipes of a query's synopses, by its needs, and the instant from which its answers are complete."""
-
-    shares: tuple[str, ...]
-    complete_from: int | None
 
 
 @dataclass
@@ -92,14 +82,13 @@ class Common:
     #: changes as queries come and go
     version: int = 0
     _plan: tuple[int, SharingPlan] | None = None
-    _askers: dict[str, WindowRequest] = field(default_factory=dict)
+    #: what each query asks, and a number that those have too who ask the same at other instants
+    _asking: dict[str, tuple[WindowRequest, int]] = field(default_factory=dict)
     _names: dict[tuple[Hashable, tuple[Expression, ...]], str] = field(default_factory=dict)
     _parts: dict[tuple[Hashable, tuple[Expression, ...]], dict[Predicate, int]] = field(default_factory=dict)
     _members: dict[str, dict[str, None]] = field(default_factory=dict)
     _forms: dict[Any, int] = field(default_factory=dict)
     _plans: list[bytes] = field(default_factory=list)
-    #: queries with the same number differ only in when they are answered
-    _alike: dict[str, int] = field(default_factory=dict)
     _kinds: dict[Hashable, int] = field(default_factory=dict)
     #: shared states of queries that may still be declared, by their streams and groupings
     _awaited: dict[str, str] = field(default_factory=dict)
@@ -109,12 +98,14 @@ class Common:
     def of(cls, decisions: Mapping[str, Any]) -> Common:
         """As the last commit has it; queries come back one by one."""
         stored = decisions.get("synopses", {})
-        found = cls()
+        kept = {name: KeptSynopsis.from_json(each) for name, each in stored.get("kept", {}).items()}
+        found = cls(
+            kept=kept,
+            absorbed=dict(stored.get("shared_states", {})),
+            left=dict.fromkeys(stored.get("left", ())),
+            _awaited={_key_of(each.shared_state): each.shared_state for each in kept.values()},
+        )
         found.planner.made = stored.get("made", 0)
-        found.kept = {name: KeptSynopsis.from_json(each) for name, each in stored.get("kept", {}).items()}
-        found.absorbed = dict(stored.get("shared_states", {}))
-        found.left = dict.fromkeys(stored.get("left", ()))
-        found._awaited = {_key_of(each.shared_state): each.shared_state for each in found.kept.values()}
         return found
 
     def decisions(
@@ -133,55 +124,38 @@ class Common:
 
     def copy(self) -> Common:
         """The same, to change."""
-        return replace(
-            self,
-            planner=self.planner.copy(),
-            kept=dict(self.kept),
-            absorbed=dict(self.absorbed),
-            alone=dict(self.alone),
-            left=dict(self.left),
-            _askers=dict(self._askers),
-            _names=dict(self._names),
-            _parts={key: dict(each) for key, each in self._parts.items()},
-            _members={name: dict(each) for name, each in self._members.items()},
-            _forms=dict(self._forms),
-            _plans=list(self._plans),
-            _alike=dict(self._alike),
-            _kinds=dict(self._kinds),
-            _awaited=dict(self._awaited),
-            _shared_states=dict(self._shared_states),
-        )
+        found = replace(self, **{name: copy(value) for name, value in vars(self).items()})
+        found.planner = self.planner.copy()
+        found._parts = {key: dict(each) for key, each in self._parts.items()}
+        found._members = {name: dict(each) for name, each in self._members.items()}
+        return found
 
     # ------------------------------------------------------------ queries come and go
 
-    def join(
-        self, bundle: Bundle, plan: Emit, stream: StreamRecord, commit: int, *, is_exact: bool = True
-    ) -> SharedRecipes | None:
-        """A new query; None if it has to keep a state of its own. `commit` is the one that will know it.
-
-        It `is_exact` if it answers every window.
-        """
-        name = bundle.name
+    def join(self, record: QueryRecord, stream: StreamRecord, commit: int) -> QueryRecord | None:
+        """A new query, with the recipes of its synopses and the instant from which its answers are complete;
+        None if it has to keep a state of its own. `commit` is the one that will know it."""
         try:
-            question = question_of(name, plan)
+            question = question_of(record.id, record.physical.emit)
         except QueryError as error:
-            self.alone[name] = error.message
+            self.alone[record.id] = error.message
             return None
-        question, cover = self._placed(replace(question, is_exact=is_exact))
+        question, cover = self._placed(replace(question, is_exact=record.is_exact))
         shared_state = self._shared_state_of(question, commit)
-        reason = _why_alone(bundle, question) or (TOO_LARGE if _key_of(shared_state) in self.left else None)
+        reason = TOO_LARGE if _key_of(shared_state) in self.left else None
+        reason = _why_alone(record.bundle, question) or reason
         if reason is not None:
-            self.alone[name] = reason
+            self.alone[record.id] = reason
             return None
         if cover is None:
             self.planner.take([question])
         else:
             self.planner.take_from(question, cover)
-        shares = self._enter(bundle, question, shared_state, stream)
-        since = [self.kept[label].since for label in labels_of(shares)]
+        shares = self._enter(record.bundle, question, shared_state, stream)
+        since = [begin for label in labels_of(shares) if (begin := self.kept[label].since) is not None]
         if stream.shed and stream.greatest is not None:  # what was shed is in no synopsis
             since.append(stream.greatest + 1)
-        return SharedRecipes(shares, max((each for each in since if each is not None), default=None))
+        return replace(record, shares=shares, complete_from=max(since, default=None))
 
     def _enter(
         self, bundle: Bundle, question: QueryNeeds, shared_state: str, stream: StreamRecord
@@ -212,30 +186,30 @@ class Common:
         self.planner = planner
         questions = [question for name in members if (question := planner.question(name)) is not None]
         for question in questions:
-            if not self._is_combined(question):
-                self._remember(question)
+            self._remember(question)
         return {each.name: self._enter(bundles[each.name], each, shared_state, stream) for each in questions}
 
-    def adopt(self, bundle: Bundle, plan: Emit, shares: tuple[str, ...], *, is_exact: bool = True) -> None:
+    def adopt(self, record: QueryRecord) -> None:
         """A query that the last commit knows comes back to its synopses."""
+        shares, user = record.shares, record.query.name
         try:
-            question, shared_state = question_of(bundle.name, plan), self.shared_state_of(shares)
+            question = question_of(record.id, record.physical.emit)
+            shared_state = self.shared_state_of(shares)
             part = int(_key_of(shared_state).rpartition(" ")[2])
-            question = replace(question, source=(question.source, part), is_exact=is_exact)
+            question = replace(question, source=(question.source, part), is_exact=record.is_exact)
             known = {label: self.kept[label].known for label in labels_of(shares)}
             self.planner.adopt(question, [relevant_of(each) for each in shares], known)
         except (KeyError, ValueError, QueryError) as error:
-            raise _lost(bundle.name) from error
+            why = "it shares intervals that are cut in another way now"
+            raise identity.changed(user, why) from error
         for label in labels_of(shares):
             if identity_of(self.planner.held[label]) != self.kept[label].identity:
-                raise identity.changed(
-                    _query(bundle.name), f"the intervals of {label}, which it shares, hold something else now"
-                )
-        if not self._is_combined(question):
-            self._remember(question)
+                why = f"the intervals of {label}, which it shares, hold something else now"
+                raise identity.changed(user, why)
+        self._remember(question)
         self._names[question.source, question.keys] = shared_state
         self._awaited.pop(_key_of(shared_state), None)
-        self._take(bundle, question, shares, shared_state)
+        self._take(record.bundle, question, shares, shared_state)
 
     def drop(self, query: str) -> None:
         """A query goes, and what nobody else uses with it."""
@@ -246,7 +220,7 @@ class Common:
             return
         is_combined = self._is_combined(question)
         self.planner.drop(query)
-        del self._askers[query], self._alike[query]
+        del self._asking[query]
         shared_state = self._names[question.source, question.keys]
         self._members[shared_state].pop(query)
         self._shared_states.pop(shared_state, None)
@@ -265,7 +239,11 @@ class Common:
             since = None if stream.greatest is None else stream.greatest + 1
             self.kept[label] = KeptSynopsis(shared_state, held.grid, held.b, identity_of(held), since)
         elif held.b > before.length:
-            since = _later(before.since, _forgotten(before, stream))
+            since = before.since
+            clock = stream.known.progress_on(stream.stream, stream.stream.wattr)
+            if abs(clock) != INFINITY:  # it has forgotten what was before
+                begin = before.grid.begin(before.grid.index(int(clock)) - before.length)
+                since = begin if since is None else max(since, begin)
             self.kept[label] = replace(before, length=held.b, since=since)
 
     def _placed(self, question: QueryNeeds) -> tuple[QueryNeeds, dict[Need, Relevant[str]] | None]:
@@ -302,14 +280,16 @@ class Common:
         """
         parts = self._parts.setdefault((stream, question.keys), {})
         known, sizes = question.existence.predicate, Counter(parts.values())
-        free = (number for number in count() if sizes[number] < MOST_CONDITIONS)
-        return parts.setdefault(known, parts[known] if known in parts else next(free))
+        if known not in parts:
+            parts[known] = next(number for number in count() if sizes[number] < MOST_CONDITIONS)
+        return parts[known]
 
     def _remember(self, question: QueryNeeds) -> None:
-        """In which of the shared states of its stream and grouping a condition is."""
-        assert isinstance(question.source, tuple)
-        stream, part = question.source
-        self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
+        """In which of the shared states of its stream and grouping a condition is, if it has groups there."""
+        if not self._is_combined(question):
+            assert isinstance(question.source, tuple)
+            stream, part = question.source
+            self._parts.setdefault((stream, question.keys), {})[question.existence.predicate] = part
 
     def _shared_state_of(self, question: QueryNeeds, commit: int) -> str:
         key = question.source, question.keys
@@ -334,18 +314,11 @@ class Common:
         form = self._forms.setdefault(_form(level.query), len(self._plans))
         if form == len(self._plans):
             self._plans.append(bundle.plan)
-        exists = label[question.existence]
-        self._askers[bundle.name] = WindowRequest(
-            bundle.name,
-            form,
-            question.length,
-            question.slide,
-            question.origin,
-            exists,
-            parts,
-            value_counters=value_counters,
+        slides = question.length, question.slide, question.origin
+        asker = WindowRequest(
+            bundle.name, form, *slides, label[question.existence], parts, value_counters=value_counters
         )
-        self._alike[bundle.name] = self._kinds.setdefault(unslid(question.emit), len(self._kinds))
+        self._asking[bundle.name] = asker, self._kinds.setdefault(unslid(question.emit), len(self._kinds))
         self._members.setdefault(shared_state, {})[bundle.name] = None
         self.version += 1
         self._shared_states.pop(shared_state, None)
@@ -354,27 +327,23 @@ class Common:
 
     def seeds(self, shared_state: str) -> dict[str, Seed]:
         """What each query of a shared state takes along if it leaves."""
-        pane_grids = self.shared_state(shared_state).pane_grids
-        kept = {
-            each.label: (each.name, each.width, each.phase)
-            for each in self.shared_state(shared_state).value_counters
-        }
-        grids = tuple((pane_grid.width, pane_grid.phase) for pane_grid in pane_grids)
-        columns = {
-            e.name: [each.name for each in e.nothing()] for pane_grid in pane_grids for e in pane_grid.entries
-        }
+        known = self.shared_state(shared_state)
+        kept = {each.label: (each.name, each.width, each.phase) for each in known.value_counters}
+        grids = tuple((each.width, each.phase) for each in known.pane_grids)
+        entries = [entry for each in known.pane_grids for entry in each.entries]
+        columns = {entry.name: [column.name for column in entry.nothing()] for entry in entries}
         found: dict[str, Seed] = {}
         for query in self.members(shared_state):
-            asker, question = self._askers[query], self.planner.question(query)
+            asker, question = self.asker(query), self.planner.question(query)
             assert question is not None
             value_counters = {table: kept[label] for table, label in asker.value_counters}
             partials = [label for label in question.measured if label not in value_counters]
             pieces: dict[tuple[bool, int], dict[str, str]] = {}
             _put(pieces, asker.exists, ["rows.0"], columns)
-            for label, entries in zip(partials, asker.parts, strict=True):
+            for label, parts in zip(partials, asker.parts, strict=True):
                 names = (f"{label}.{place}" for place in count())
-                for entry in entries:
-                    _put(pieces, entry, names, columns)
+                for part in parts:
+                    _put(pieces, part, names, columns)
             taken = tuple((is_added, piece) for (is_added, _), piece in pieces.items())
             found[query] = Seed(shared_state, grids, taken, value_counters)
         return found
@@ -411,16 +380,16 @@ class Common:
 
     def asker(self, query: str) -> WindowRequest:
         """What a query asks of its shared state."""
-        return self._askers[query]
+        return self._asking[query][0]
 
     def asking(self, query: str) -> tuple[WindowRequest, int]:
         """What a query asks, and a number that those have too who ask the same at other instants."""
-        return self._askers[query], self._alike[query]
+        return self._asking[query]
 
     def counted_values(self, query: str) -> dict[str, tuple[str, int]]:
         """Where the values of each table of cells of a query are: in which value counter, over how many
         intervals."""
-        asker = self._askers[query]
+        asker = self.asker(query)
         (shared_state,) = (name for name, members in self._members.items() if query in members)
         value_counters = {each.label: each for each in self.shared_state(shared_state).value_counters}
         found = {table: value_counters[label] for table, label in asker.value_counters}
@@ -436,25 +405,29 @@ class Common:
         if name not in self._shared_states:
             question = self.planner.question(self.members(name)[0])
             assert question is not None
-            pane_grids: dict[SharedGrid, list[Held]] = {}
+            pane_grids: dict[SharedGrid, tuple[list[Entry], list[int]]] = {}
             value_counters: list[ValueCounter] = []
             asked: dict[str, set[int]] = {}
             for asker in map(self.asker, self.members(name)):
                 for _, label in asker.value_counters:
                     asked.setdefault(label, set()).add(asker.range)
             for label, held in self.planner.held.items():
-                if self.kept[label].shared_state == name and _is_value_counter(held):
-                    value_counters.append(_value_counter(held, self.kept[label].length, asked[label]))
-                elif self.kept[label].shared_state == name:
-                    pane_grids.setdefault(held.grid, []).append(held)
+                if self.kept[label].shared_state != name:
+                    continue
+                datum, length = held.family.datum, self.kept[label].length
+                if datum.is_complex:
+                    value_counters.append(_value_counter(held, length, asked[label]))
+                else:
+                    entries, lengths = pane_grids.setdefault(held.grid, ([], []))
+                    entries.append(entry_of(label, datum, held.predicate))
+                    lengths.append(length)
             (stream,) = question.emit.leaves[0].streams
-            found = tuple(self._pane_grid(grid, some) for grid, some in pane_grids.items())
+            found = tuple(
+                PaneGrid(grid.width, grid.phase, max(lengths), tuple(entries))
+                for grid, (entries, lengths) in pane_grids.items()
+            )
             self._shared_states[name] = SharedState(name, stream, question.keys, found, tuple(value_counters))
         return self._shared_states[name]
-
-    def _pane_grid(self, grid: SharedGrid, found: list[Held]) -> PaneGrid:
-        length = max(self.kept[held.name].length for held in found)
-        return PaneGrid(grid.width, grid.phase, length, tuple(_entry(held) for held in found))
 
 
 def identity_of(held: Held) -> str:
@@ -494,18 +467,10 @@ def _put(
             piece |= {name: column for (_, name), column in zip(mine, columns[label], strict=True)}
 
 
-def _entry(held: Held) -> Entry:
-    datum = held.family.datum
-    return Entry(
-        replace(datum.shape, label=held.name),  # type: ignore[arg-type]
-        datum.args,
-        held.predicate.expression,
-        datum.order,
-    )
-
-
-def _is_value_counter(held: Held) -> bool:
-    return held.family.datum.is_complex
+def entry_of(label: str, datum: Datum, where: Predicate) -> Entry:
+    """The columns of a synopsis in the tables of its shared state."""
+    assert isinstance(datum.shape, partials.Partial)
+    return Entry(replace(datum.shape, label=label), datum.args, where.expression, datum.order)
 
 
 def _value_counter(held: Held, length: int, ranges: Iterable[int]) -> ValueCounter:
@@ -537,27 +502,6 @@ def _why_alone(bundle: Bundle, question: QueryNeeds) -> str | None:
     return None
 
 
-def _forgotten(kept: KeptSynopsis, stream: StreamRecord) -> int | None:
-    """Where the first interval begins that a synopsis still holds."""
-    clock = stream.known.progress_on(stream.stream, stream.stream.wattr)
-    if abs(clock) == INFINITY:
-        return None
-    return kept.grid.begin(kept.grid.index(int(clock)) - kept.length)
-
-
-def _later(one: int | None, other: int | None) -> int | None:
-    return max((each for each in (one, other) if each is not None), default=None)
-
-
 def _key_of(shared_state: str) -> str:
     """The stream and the grouping, without the commit that the shared state began with."""
     return shared_state.rpartition("@")[0]
-
-
-def _lost(query: str) -> StateError:
-    return identity.changed(_query(query), "it shares intervals that are cut in another way now")
-
-
-def _query(name: str) -> str:
-    """The name under which a user knows a query."""
-    return name.rpartition("@")[0]
