@@ -323,7 +323,7 @@ class Engine:
             running = [each for each in self.queries.values() if each.id in members and each.is_running]
             (stream,) = (self.streams[name] for name in record.streams)
             answered = stream.known.progress_on(stream.stream, stream.stream.wattr)
-            leader = led(running, self.common.asking, answered).leader_of(record.id)
+            leader = led(running, self.common, answered).leader_of(record.id)
             return next((each for each in running if each.id == leader), None)
 
     def asked_by(self, query: str) -> QueryNeeds | None:
@@ -480,8 +480,10 @@ class Engine:
                 self.commit_draft(draft)
             self._effort = None
         with self.lock:
-            self.delivering.timed(lambda: self.deliver(only_due=True))
-            self._committing = time.perf_counter() - began - on_rows - self.delivering.seconds
+            committed = time.perf_counter()
+            self._committing = committed - began - on_rows
+            self.deliver(only_due=True)
+            self.delivering.seconds = time.perf_counter() - committed
             times = read - began, on_rows - (read - began), self._committing, self.delivering.seconds
             known = next(self._numbers), self.last.number, now, effort.rows, effort.shed, effort.backlog
             self.epochs.append(statistics.EpochTimes(*known, *times))

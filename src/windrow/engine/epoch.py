@@ -196,7 +196,7 @@ class Draft:
                 clocks = unit.branch_clocks(*self._inputs(query))
                 known = query.reached or (None,) * len(clocks)
                 reached = tuple(old if new is None else new for old, new in zip(known, clocks, strict=True))
-                self._change(query.id, reached=reached)
+                self.amend(query.id, reached=reached)
             elif (latest := unit.reached(*self._inputs(query))) is not None:
                 self._reaches(query.id, latest)
         for name in names:
@@ -323,7 +323,7 @@ class Draft:
             end = refresh_scheduler.newest(record, work.clock.now, greatest) if record.id in chosen else None
             return replace(work, drops=refresh_scheduler.Without(end), reports=(refresh_scheduler.only(end),))
         if work.query.unit.is_due(work.clock):
-            self._change(record.id, held=work.clock.before)
+            self.amend(record.id, held=work.clock.before)
         return None
 
     @property
@@ -349,7 +349,7 @@ class Draft:
             shared_state = self.common.shared_state(name)
             clock = self._clock(shared_state.stream)
             asking = [r for r in running if r.query.every is None or r.id in chosen]
-            found_out = led(asking, self.common.asking, clock.before)
+            found_out = led(asking, self.common, clock.before)
             self._readers |= found_out.readers
             due = tuple(asker for asker in found_out.askers if asker.is_due(clock))
             waiting = tuple(ref for ref in self._deltas if self._is_waited_for(name, ref))
@@ -359,8 +359,11 @@ class Draft:
 
     def shared_states_of(self, stream: str) -> tuple[SharedState, ...]:
         """What is kept of a stream for running queries that share it."""
-        used = [self.common.shared_state(name) for name in self.common.shared_states if self._running(name)]
-        return tuple(shared_state for shared_state in used if shared_state.stream.name == stream)
+        found = [self.common.shared_state(name) for name in self.common.shared_states if self._is_used(name)]
+        return tuple(shared_state for shared_state in found if shared_state.stream.name == stream)
+
+    def _is_used(self, shared_state: str) -> bool:
+        return any(self.by_id(query).is_running for query in self.common.members(shared_state))
 
     def without_followers(self, work: SharedWork, failed: Collection[str]) -> SharedWork:
         """The same, where those who follow some queries ask by themselves."""
@@ -385,9 +388,8 @@ class Draft:
         waiting = [ref for ref in self._deltas if self._awaits(record, ref)]
         tables = [self.tables[name] for name in record.tables]
         whole = [ref for table in tables for ref in self._parts(table)] if record.is_fresh else []
-        changed = {
-            each.table.name: int(each.changed) for each in tables if each.changed > table_records.BEGINNING
-        }
+        later = [each for each in tables if each.changed > table_records.BEGINNING]
+        changed = {each.table.name: int(each.changed) for each in later}
         known = record.latest, record.complete_from, changed
         return QueryWork(record.bundle, clock, (*whole, *waiting), *known, seed=record.seed)
 
@@ -425,7 +427,7 @@ class Draft:
             self.shared_states[common.name] = self.last.number + 1
             moved += self.common.members(common.name)
         for query in moved:
-            self._change(query, absorbed=self.last.number + 1, is_fresh=False, seed=None, held=None)
+            self.amend(query, absorbed=self.last.number + 1, is_fresh=False, seed=None, held=None)
         cells: Counter[str] = Counter()
         followers = {a.query: a.followers for common in shared for a in common.turn.askers if a.followers}
         for report in reports:
@@ -442,13 +444,12 @@ class Draft:
             self._fault(report.faults)
             for query, rows in report.rows.items():
                 for each in (query, *self._readers.get(query, ())):
-                    self._change(each, rows=self.by_id(each).rows + rows)
-        self.too_large = [
-            name for name, count in cells.items() if count > MOST_CELLS * len(self.common.members(name))
-        ]
+                    self.amend(each, rows=self.by_id(each).rows + rows)
+        most = {name: MOST_CELLS * len(self.common.members(name)) for name in cells}
+        self.too_large = [name for name, count in cells.items() if count > most[name]]
         for name in self.too_large:
             for query, seed in self.common.seeds(name).items():
-                self._change(query, shares=(), seed=seed)
+                self.amend(query, shares=(), seed=seed)
 
     def measured(self, work: list[QueryWork], shared: list[SharedWork]) -> list[tuple[str, int, int, float]]:
         """For each query group that were answered together: the longest window in ticks, how many they
@@ -477,9 +478,10 @@ class Draft:
 
     def _reaches(self, query: str, latest: int) -> None:
         before = self.by_id(query).latest
-        self._change(query, latest=latest if before is None else max(latest, before))
+        self.amend(query, latest=latest if before is None else max(latest, before))
 
-    def _change(self, query: str, **known: Any) -> None:
+    def amend(self, query: str, **known: Any) -> None:
+        """A query, by its id, is not what it was."""
         self.queries[self._names[query]] = replace(self.by_id(query), **known)
 
     def by_id(self, query: str) -> QueryRecord:
@@ -535,7 +537,7 @@ class Draft:
         """Whether a running query has still to take it in; an undeclared one may read any stream."""
         if any(self._is_waited_for(name, delta) for name in self.common.shared_states):
             return True
-        if any(self._awaits(record, delta) for record in self.running):
+        if any(self._awaits(record, delta) for record in self.queries.values() if record.is_running):
             return True
         away = [state for state in self._undeclared.values() if state.status == "running"]
         return any(_commit(delta) > state.options["absorbed"] for state in away)

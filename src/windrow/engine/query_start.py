@@ -307,7 +307,5 @@ def _rebuild(engine: Between, before: QueryRecord, after: QueryRecord) -> None:
         )
     draft.close(work, [], reports)
     # rows that wait are still to be taken in
-    draft.queries[name] = replace(
-        draft.queries[name], absorbed=before.absorbed, is_fresh=before.is_fresh, held=before.held
-    )
+    draft.amend(before.id, absorbed=before.absorbed, is_fresh=before.is_fresh, held=before.held)
     engine.commit_draft(draft)

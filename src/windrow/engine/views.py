@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar
 
 from windrow.algebra.canonical import canonical_text
@@ -27,9 +29,10 @@ from windrow.kernels.panes.subtract_on_evict import CELLS, DISTINCT, Differences
 from windrow.kernels.shared.value_counts import seen_of
 from windrow.optimizer.costs import total_cost
 from windrow.optimizer.optimizer import RULES_ALONE
-from windrow.physical.units import GeneralUnit, Unit
+from windrow.physical.units import GeneralUnit
 from windrow.sinks import MemorySink
 from windrow.spark.failures import job_failed
+from windrow.state.manifest import Facts
 from windrow.state.shard import Shard
 from windrow.windows.domain import INFINITY, Domain, Instant
 
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
     from windrow.language.catalog import StandingQuery
     from windrow.physical import PhysicalPlan
     from windrow.spark.frames import DataFrame, SparkSession
-    from windrow.state.manifest import Facts, Manifest
+    from windrow.state.manifest import Manifest
     from windrow.state.store import Store
 
 
@@ -61,21 +64,22 @@ _OF = "\0"
 def observed(store: Store, last: Manifest, query: QueryRecord, common: Common) -> tuple[str, ...]:
     """The size of each operator's state, the largest first, what was seen of values, and how much was
     answered. A query that shares has the state of its shared state."""
-    if query.shares:
-        names, found = {"0": "γ, panes, shared"}, _sizes(last, {_shared_state(query, common): ""})
+    unit, shared_state = query.bundle.unit, common.shared_state_of(query.shares) if query.shares else None
+    if shared_state is not None:
+        names, found = {"0": "γ, panes, shared"}, _sizes(last, {shared_state: ""})
+    elif isinstance(unit, GeneralUnit):
+        names = {path: each.name or type(each).__name__ for path, each in unit.program.operators()}
+        found = _sizes(last, query.bundle.places)
     else:
-        names, found = _names(query.bundle.unit), _sizes(last, query.bundle.places)
+        names = {str(n): f"γ, panes of level {n + 1}" for n in range(unit.stages)}
+        names = {"0": "γ, panes"} if unit.stages == 1 else names
+        found = _sizes(last, query.bundle.places)
     largest = sorted(found.items(), key=lambda part: (-part[1].bytes, part[0]))
     lines = [f"{names.get(part, part)}: {_size(facts)}" for part, facts in largest if facts.rows]
     if len(lines) > 1:
-        total = sum(facts.rows for facts in found.values()), sum(facts.bytes for facts in found.values())
-        lines.append(f"together: {_counted(total[0])} rows, {_bytes(total[1])}")
+        lines.append(f"together: {_size(reduce(Facts.merged, found.values()))}")
     lines += _values(store, last, query, common)
     return (*(lines or ["no state"]), f"answered: {_counted(query.rows)} rows, up to commit {last.number}")
-
-
-def _shared_state(query: QueryRecord, common: Common) -> str:
-    return common.shared_state_of(query.shares) if query.shares else ""
 
 
 def _values(store: Store, last: Manifest, query: QueryRecord, common: Common) -> Iterator[str]:
@@ -84,20 +88,17 @@ def _values(store: Store, last: Manifest, query: QueryRecord, common: Common) ->
     unit, shards = query.bundle.unit, [Shard(store, refs) for n, refs in last.chunks.items() if n >= 0]
     if isinstance(unit, GeneralUnit):
         return
+    levels = {f"{query.id}{_OF}{stage}": level for stage, level in enumerate(unit.program.levels)}
+    counting = {name: level for name, level in levels.items() if isinstance(level.kernel, Differences)}
     if query.shares:
-        operator, counted = f"{_shared_state(query, common)}{_OF}0", common.counted_values(query.id)
+        counting = {f"{common.shared_state_of(query.shares)}{_OF}0": unit.program.bottom}
+    for operator, level in counting.items():
         metas = [shard.state(operator).meta for shard in shards if operator in shard.operators]
-        seen = [
-            {name: n for table, of in counted.items() for name, n in seen_of(meta, *of, table).items()}
-            for meta in metas
-        ]
-        yield from _values_of(unit.program.bottom, seen)
-        return
-    for stage, level in enumerate(unit.program.levels):
-        if isinstance(level.kernel, Differences):
-            operator = f"{query.id}{_OF}{stage}"
-            metas = [shard.state(operator).meta for shard in shards if operator in shard.operators]
-            yield from _values_of(level, metas)
+        if query.shares:
+            counted = common.counted_values(query.id).items()
+            seen = [[seen_of(meta, *of, table) for table, of in counted] for meta in metas]
+            metas = [dict(ChainMap(*each)) for each in seen]
+        yield from _values_of(level, metas)
 
 
 def _values_of(level: Level, metas: Sequence[Mapping[str, int]]) -> Iterator[str]:
@@ -127,15 +128,6 @@ def _sizes(last: Manifest, places: Mapping[str, str]) -> dict[str, Facts]:
                     part = f"{places[name]}{path}"
                     found[part] = found[part].merged(facts) if part in found else facts
     return found
-
-
-def _names(unit: Unit) -> dict[str, str]:
-    if isinstance(unit, GeneralUnit):
-        return {path: operator.name or type(operator).__name__ for path, operator in unit.program.operators()}
-    levels = range(len(unit.program.levels))
-    return {
-        str(level): "γ, panes" + (f" of level {level + 1}" if len(levels) > 1 else "") for level in levels
-    }
 
 
 def _size(facts: Facts) -> str:

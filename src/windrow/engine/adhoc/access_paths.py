@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from windrow.algebra.explain.operators import quantity
 from windrow.algebra.plan import Emit, StreamWord, Window
 from windrow.engine.adhoc.snapshot import Needs, QuestionSnapshot, without_order
-from windrow.engine.output.outbox import Stored, stored_as
+from windrow.engine.output.outbox import StoredRows, stored_as
 from windrow.engine.retention import of_stream
 from windrow.errors import QueryError
 from windrow.execution.kept_rows import empty_rows, kept_bytes, read_kept, span_of
@@ -84,10 +84,10 @@ def _read_columns(store: Store, ref: ChunkRef, stream: Stream, columns: Columns 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def not_kept(wanted: WantedRows, window: Window, missed: NearMiss | None = None) -> QueryError:
+def not_kept(wanted: WantedRows, missed: NearMiss | None = None) -> QueryError:
     """A stream does not keep the rows that a window needs; perhaps there are synopses that nearly do."""
     record, stream = wanted.record, wanted.record.stream
-    more = _enough(stream, window)
+    more = _enough(stream, wanted.window)
     nearly = "" if missed is None else f"; the synopsis of query `{missed.query}` does not do: {missed.why}"
     instead = "" if missed is None or missed.instead is None else f"; or {missed.instead}"
     if record.kept_from is None:
@@ -144,14 +144,14 @@ def _shown(stream: Stream, instant: Instant) -> str:
 class WantedRows:
     """Rows of a stream that a window needs, as of a commit.
 
-    `window` is given where it is about one instant, `predicate` is what its rows must satisfy to matter.
+    Where the window is about one instant, `predicate` is what its rows must satisfy to matter.
     """
 
     record: StreamRecord
     needs: Needs
     manifest: Manifest
     store: Store
-    window: Window | None = None
+    window: Window
     predicate: Expression | None = None
     archives: Archiving | None = None
     #: the columns that are read; None: all
@@ -194,12 +194,6 @@ class AccessPath:
         return f"{self.what}: {count} {'file' if count == 1 else 'files'}, {self.bytes} bytes"
 
 
-#: one way to get rows, if it is one for these
-
-
-OneWay: TypeAlias = Callable[[WantedRows], AccessPath | None]
-
-
 def kept_sub_windows(wanted: WantedRows) -> AccessPath | None:
     """The rows the stream keeps, if they are all that is needed."""
     record, needs = wanted.record, wanted.needs
@@ -233,12 +227,6 @@ def kept_sub_windows(wanted: WantedRows) -> AccessPath | None:
         if span_of(ref)[1] >= begin
     ]
     return AccessPath(f"kept sub-windows of `{record.stream.name}`", tuple(parts))
-
-
-def cheapest(wanted: WantedRows, offers: Sequence[OneWay]) -> AccessPath | None:
-    """The way that reads least, the first of those that read the same; None if there is none."""
-    found = [way for offer in offers if (way := offer(wanted)) is not None]
-    return min(found, key=lambda way: way.bytes, default=None)
 
 
 # ------------------------------------------------------------ instants
@@ -307,7 +295,7 @@ def way_to_answer(manifest: Manifest, store: Store, query: str) -> AccessPath:
     return AccessPath(f"the last answer of query `{query}`", tuple(parts))
 
 
-def _read_answer(store: Store, ref: ChunkRef, place: Stored) -> pl.DataFrame:
+def _read_answer(store: Store, ref: ChunkRef, place: StoredRows) -> pl.DataFrame:
     return to_frame(place.read(open_chunk(store, ref)))
 
 

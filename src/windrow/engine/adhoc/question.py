@@ -200,7 +200,7 @@ _WIDTH = 8
 def from_archive(wanted: access_paths.WantedRows) -> access_paths.AccessPath | None:
     """The rows of the window that have the keys the question asks for, if an archive has all of them."""
     stream, window, archives = wanted.record.stream, wanted.window, wanted.archives
-    if archives is None or window is None or stream.late is not Late.DROP:
+    if archives is None or stream.late is not Late.DROP:
         return None
     if stream.wattr not in stream.schema:
         return None
@@ -243,7 +243,7 @@ def predicate_on(window: Window, plan: Plan) -> Expression | None:
     return None
 
 
-#: in the order in which they are preferred where they cost the same
+#: the ways to get rows; the one that reads least is taken, the first of those that read the same
 WAYS = (access_paths.kept_sub_windows, from_archive)
 
 
@@ -347,7 +347,7 @@ class Situation:
         found, missing = self._rows_at
         if missing is not None:
             near = self._fit if isinstance(self._fit, from_synopses.NearMiss) else None
-            raise access_paths.not_kept(*missing, near)
+            raise access_paths.not_kept(missing, near)
         return found
 
     def _way_to_answer(self, query: str) -> access_paths.AccessPath:
@@ -393,28 +393,21 @@ class Situation:
         return stream, from_synopses.AttributeRange(begin, int(needs.end) + 1)
 
     @cached_property
-    def _rows_at(
-        self,
-    ) -> tuple[dict[str, access_paths.AccessPath], tuple[access_paths.WantedRows, Window] | None]:
+    def _rows_at(self) -> tuple[dict[str, access_paths.AccessPath], access_paths.WantedRows | None]:
         """Where rows come from, and of what there are none."""
-        question = self.question
+        question, asked = self.question, self.question.snapshot.asked
         found = {name: self._way_to_answer(query) for name, query in question.once.answers.items()}
-        at_once = question.snapshot.is_at_once
         for name, (stream, needs, window) in self._needs.items():
-            wanted = access_paths.WantedRows(
-                self.streams[stream],
-                needs,
-                self.manifest,
-                question.log.store,
-                window=window if at_once else None,
-                predicate=predicate_on(window, question.snapshot.asked) if at_once else None,
-                archives=question.archives if at_once else None,
-                columns=question.columns.get(stream) if at_once else None,
-            )
-            way = access_paths.cheapest(wanted, WAYS)
-            if way is None:
-                return found, (wanted, window)
-            found[name] = way
+            more: dict[str, Any] = {}
+            if question.snapshot.is_at_once:
+                more = {"predicate": predicate_on(window, asked), "columns": question.columns.get(stream)}
+                more["archives"] = question.archives
+            record, store = self.streams[stream], question.log.store
+            wanted = access_paths.WantedRows(record, needs, self.manifest, store, window, **more)
+            ways = [way for offer in WAYS if (way := offer(wanted)) is not None]
+            if not ways:
+                return found, wanted
+            found[name] = min(ways, key=lambda way: way.bytes)
         return found, None
 
     @cached_property

@@ -9,7 +9,6 @@ failure of a sink is one of the run. What was delivered is told to the next comm
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -210,18 +209,16 @@ class Delivering:
 
     def _collect(self, worker: SinkWorker) -> None:
         for each in worker.acknowledged():
-            if each.trouble is not None:
-                raise each.trouble
-            self.tell(worker.sink_name, each.failure)
-            if each.failure is None:
-                self.mark(each.entries, worker.section)
+            self._note(worker.sink_name, worker.section, each)
 
-    def deliver(
-        self,
-        store: Store,
-        outbox: Sequence[OutboxEntry],
-        queries: Iterable[QueryRecord],
-    ) -> None:
+    def _note(self, name: str, section: str, found: Acknowledged) -> None:
+        if found.trouble is not None:
+            raise found.trouble
+        self.tell(name, found.failure)
+        if found.failure is None:
+            self.mark(found.entries, section)
+
+    def deliver(self, store: Store, outbox: Sequence[OutboxEntry], queries: Iterable[QueryRecord]) -> None:
         """All that waits, to all who wait."""
         self._failed, self._left = False, {}
         self.collect()
@@ -240,12 +237,6 @@ class Delivering:
             except BaseException:
                 self.done = before  # none of them has anything
                 raise
-
-    def timed(self, delivery: Callable[[], None]) -> None:
-        """The delivery of an epoch, whose time is part of what the epoch costs."""
-        began = time.perf_counter()
-        delivery()
-        self.seconds = time.perf_counter() - began
 
     def mark(self, entries: Sequence[OutboxEntry], section: str) -> None:
         """The next commit need not name them for this section any more."""
@@ -272,14 +263,11 @@ class Delivering:
         pending = outgoing.pending(section)
         for number, (commit, waiting) in enumerate(pending):
             found = _delivered(outgoing, name, section, sink, schema, commit, waiting)
-            if found.trouble is not None:
-                raise found.trouble
-            self.tell(name, found.failure)
+            self._note(name, section, found)
             if found.failure is not None:
                 self._failed = True
                 self._left[section] = _all_bytes(pending[number:], section)
                 return
-            self.mark(waiting, section)
 
     def let_go(self, name: str, sink: Sink) -> None:
         """Close a sink that is not needed any more."""

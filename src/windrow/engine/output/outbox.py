@@ -231,7 +231,7 @@ def pending(outbox: Iterable[OutboxEntry], section: str) -> dict[int, list[Outbo
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredRows:
     """Where rows are: a section of a file, all of it or what a follower takes."""
 
     section: str
@@ -250,19 +250,19 @@ class Stored:
         return self.section, None if self.follower is None else self.follower.instants
 
 
-def stored_as(ref: ChunkRef, section: str) -> Stored | None:
+def stored_as(ref: ChunkRef, section: str) -> StoredRows | None:
     """Where the rows of a section are: in itself, or in that of the query it reads; None: nowhere."""
     if section in ref.operators:
-        return Stored(section)
+        return StoredRows(section)
     return next((stored for name, stored in _stored_elsewhere(ref) if name == section), None)
 
 
-def _stored_elsewhere(ref: ChunkRef) -> Iterator[tuple[str, Stored]]:
+def _stored_elsewhere(ref: ChunkRef) -> Iterator[tuple[str, StoredRows]]:
     """Who has its rows in the section of another query, and which of them."""
     for stored, readers in ref.metadata.get(READERS, {}).items():
-        yield from ((reader, Stored(stored)) for reader in readers)
+        yield from ((reader, StoredRows(stored)) for reader in readers)
     for stored, followers in ref.metadata.get(FOLLOWERS, {}).items():
-        yield from ((each.query, Stored(stored, each)) for each in map(Follower.from_json, followers))
+        yield from ((each.query, StoredRows(stored, each)) for each in map(Follower.from_json, followers))
 
 
 class Outgoing:
@@ -275,7 +275,7 @@ class Outgoing:
         self._open: dict[str, OpenChunk] = {}
         self._waiting: dict[str, dict[int, list[OutboxEntry]]] = {}
         #: where the answers of a section are, if that is another section
-        self.stored: dict[tuple[str, str], Stored] = {}
+        self.stored: dict[tuple[str, str], StoredRows] = {}
         self._sections: dict[tuple[str, str], pa.Table] = {}
         self._kept: dict[Any, list[pa.Table]] = {}
         self._packed: dict[Any, Packed] = {}
@@ -295,7 +295,7 @@ class Outgoing:
         self, query: str, section: str, commit: int, entries: list[OutboxEntry], schema: pa.Schema
     ) -> Delivery:
         """The rows of a section that came with one commit."""
-        places = [self.stored.get((entry.ref.name, section), Stored(section)) for entry in entries]
+        places = [self.stored.get((entry.ref.name, section), StoredRows(section)) for entry in entries]
         pairs = list(zip(entries, places, strict=True))
         shared = any(place.section in entry.ref.metadata.get(READERS, {}) for entry, place in pairs)
         shared = shared or any(place.follower is not None for place in places)
@@ -319,7 +319,7 @@ class Outgoing:
 
         return Delivery(query, commit, schema, tables)
 
-    def _of_packs(self, pairs: list[tuple[OutboxEntry, Stored]], schema: pa.Schema) -> pa.Table | None:
+    def _of_packs(self, pairs: list[tuple[OutboxEntry, StoredRows]], schema: pa.Schema) -> pa.Table | None:
         """The rows of a section in order; None if they are not all in packs, or these are large."""
         stored = pairs[0][1]
         found = [(entry.ref.name, self._file(entry), place.section) for entry, place in pairs]

@@ -21,7 +21,7 @@ shares synopsis p2 with 1 query by SS1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -81,15 +81,19 @@ class Led:
         return None
 
 
-def led(
-    records: Iterable[QueryRecord], asking: Callable[[str], tuple[WindowRequest, Hashable]], answered: Instant
-) -> Led:
-    """Who asks; `asking` tells what a query asks for, and what is the same for those that differ only in when
-    they do. Windows that end after `answered` are still to come."""
+def led(records: Iterable[QueryRecord], common: Common, answered: Instant) -> Led:
+    """Who asks. Windows that end after `answered` are still to come."""
+    known = []
+    for record in records:
+        asker, same = common.asking(record.id)
+        begin, newest = record.complete_from, record.query.every is not None
+        is_past = begin is not None and answered - asker.range >= begin
+        asker = replace(asker, complete_from=None if is_past else begin, newest=newest)
+        known.append((record, asker, _alike(record, same)))
     found = Led()
     leaders: dict[Hashable, list[WindowRequest]] = {}
-    for record, asker, same in sorted(_known(records, asking, answered), key=lambda known: _order(known[1])):
-        alike = leaders.setdefault(_alike(record, same), [])
+    for record, asker, kind in sorted(known, key=lambda each: _order(each[1])):
+        alike = leaders.setdefault(kind, [])
         place = next((place for place, each in enumerate(alike) if _leads(each, asker)), None)
         if place is None:
             alike.append(asker)
@@ -109,16 +113,6 @@ def failed_leaders(shared: Iterable[SharedWork], reports: Iterable[Closed]) -> s
     """The queries with followers that cannot be answered: what is wrong may be in windows of theirs alone."""
     failed = {name for report in reports for name in report.faults}
     return {asker.query for work in shared for asker in work.turn.askers if asker.followers} & failed
-
-
-def _known(
-    records: Iterable[QueryRecord], asking: Callable[[str], tuple[WindowRequest, Hashable]], answered: Instant
-) -> Iterable[tuple[QueryRecord, WindowRequest, Hashable]]:
-    for record in records:
-        asker, same = asking(record.id)
-        begin, newest = record.complete_from, record.query.every is not None
-        is_past = begin is not None and answered - asker.range >= begin
-        yield record, replace(asker, complete_from=None if is_past else begin, newest=newest), same
 
 
 def _alike(record: QueryRecord, same: Hashable) -> Hashable:
@@ -169,10 +163,8 @@ class Arranging:
     def note(self, queries: dict[str, QueryRecord]) -> None:
         """Record in the plan of each query what it shares, if queries came, went or changed: with each epoch,
         and for whoever asks."""
-        now = (
-            self._engine.common.version,
-            tuple((q.id, q.is_running, q.shares, q.member) for q in queries.values()),
-        )
+        known = tuple((q.id, q.is_running, q.shares, q.member) for q in queries.values())
+        now = self._engine.common.version, known
         if now == self._noted:
             return
         self._noted = now
@@ -237,12 +229,8 @@ class Arranging:
         begin = max(clock, (host.complete_from or -FOREVER) + (unit.memory or 0))
         begin -= general_unit(late.bundle).memory or 0
         known: dict[str, Any] = {"absorbed": host.absorbed, "latest": host.latest, "is_fresh": False}
-        draft.queries[host.query.name] = replace(draft.queries[host.query.name], **known)
-        draft.queries[late.query.name] = replace(
-            draft.queries[late.query.name],
-            **known,
-            complete_from=begin if abs(begin) < FOREVER // 2 else None,
-        )
+        draft.amend(host.id, **known)
+        draft.amend(late.id, **known, complete_from=begin if abs(begin) < FOREVER // 2 else None)
         engine.commit_draft(draft)
 
     def _beginning(self) -> list[QueryRecord]:
