@@ -90,7 +90,7 @@ _LEFT_OUT = {
     "_numbers",
     "sink",
     "source",
-    "shelf",
+    "contents",
     "flushes",
 }
 _LEFT_OUT |= {"_committing", "events", "_plan", "_shared_states", "_noted", "tell", "_tell", "_waiting"}

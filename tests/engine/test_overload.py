@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.support.history import COLUMNS
@@ -12,7 +11,6 @@ from tests.support.life import Life
 
 from windrow.engine.load_shedding import Effort, Overload
 from windrow.shedding.agreement import Agreed, Reach, SheddingGroup, SheddingGroups
-from windrow.shedding.load import OperatorWork
 from windrow.shedding.rules import CannotShed
 from windrow.windows.spec import SlideGrid
 
@@ -26,9 +24,8 @@ def loaded(sharing: SheddingGroups, times: float, by_query: dict[str, float], ep
     """After epochs of one second that need `times` as long, if nothing is shed."""
     overload = Overload()
     for rows, _ in zip(cycle([900, 1100]), range(epochs), strict=False):
-        work = {name: OperatorWork(seconds, rows) for name, seconds in by_query.items()}
         took = 0.1 + times * rows / 1000
-        overload = overload.after(Effort(rows, 0, took, 0.0, 0, 1.0, 0.0, work), 1.0, sharing, ())
+        overload = overload.after(Effort(rows, 0, took, 0.0, 0, 1.0, 0.0, by_query), 1.0, sharing, ())
     return overload
 
 
@@ -67,18 +64,8 @@ def test_an_epoch_tells_what_each_query_cost_and_gave(tmp_path: Path):
     w.sql(f"CREATE STREAM s ({COLUMNS}) WATTR t ORDERED SHEDDABLE")
     w.query("some", "SELECT MEDIAN(v) AS m FROM s [RANGE 10 SLIDE 10]", max_gap=3)
     w.query("all", "SELECT k, v FROM s [RANGE 10 SLIDE 10]", max_gap=3)
-    seen: list[Effort] = []
-    draft_class = type(w.engine.draft())
-    plain = draft_class.effort
-
-    def effort(self: Any, *seconds: float) -> Effort:
-        seen.append(plain(self, *seconds))
-        return seen[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(draft_class, "effort", effort)
-        w.push(*((0, t, t) for t in range(25)))
-    work = {name.partition("@")[0]: each for name, each in seen[-1].by_query.items()}
+    w.push(*((0, t, t) for t in range(25)))
+    work = {name.partition("@")[0]: each for (name, _), each in w.engine.costs.work.items()}
     assert {name: (each.rows_in, each.rows_out) for name, each in work.items()} == {
         "some": (25, 2),
         "all": (25, 20),

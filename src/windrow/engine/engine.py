@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from secrets import token_hex
 from threading import RLock
@@ -29,7 +29,7 @@ from windrow.engine.output.dispatch import Delivering, RowSink
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.sharing.arrangement import Arranging, failed_leaders, led
 from windrow.engine.sharing.shared_state import Common
-from windrow.engine.tables import Shelf, TableRecord, TableUpdate, read_contents, read_keys
+from windrow.engine.tables import TableRecord, TableUpdate, read_contents, read_keys
 from windrow.errors import DataError, QueryError, WindrowError
 from windrow.execution import bundle, delta_file, ingest, malformed_rows, shared
 from windrow.execution.close import CloseTask, QueryWork
@@ -236,9 +236,8 @@ class Engine:
     def add_table(self, table: Table) -> TableRecord:
         """A declared table, with what the state directory has of it."""
         with self._registering():
-            shelf = Shelf(lambda: self._contents(table))
-            stored = self._known.tables.get(table.name)
-            self.tables[table.name] = TableRecord.from_state(table, shelf, stored, str(self.store))
+            contents, stored = cache(lambda: self._contents(table)), self._known.tables.get(table.name)
+            self.tables[table.name] = TableRecord.from_state(table, contents, stored, str(self.store))
             return self.tables[table.name]
 
     def _contents(self, table: Table) -> TableContents:
@@ -638,7 +637,7 @@ class Engine:
         ]
         self.streams, self.tables, self.queries = draft.streams, draft.tables, draft.queries
         for name, (gone, new) in draft.changed.items():
-            self.tables[name].shelf.contents.apply(gone, new)
+            self.tables[name].contents().apply(gone, new)
         self._registered = False
         self.delivering.done, self._known = {}, self.last
         while self._closing:

@@ -39,7 +39,6 @@ from windrow.kernels.shared.shared_state import SharedEpoch, SharedState, Window
 from windrow.language.catalog import StandingQuery
 from windrow.physical import PhysicalPlan
 from windrow.physical.units import GeneralUnit, UnionUnit
-from windrow.shedding import load
 from windrow.state.manifest import ChunkRef, Manifest, OutboxEntry, QueryState
 from windrow.state.names import ANSWERS, DRIVER, KEPT, KEYS
 from windrow.windows.domain import INFINITY, Instant, check_instant
@@ -95,10 +94,8 @@ class Draft:
         self.too_large: list[str] = []
         #: rows that leave and come, for each table that changes
         self.changed: dict[str, tuple[list[Values], list[Values]]] = {}
-        #: seconds that tasks have spent on each query, and rows that it has answered
+        #: seconds that tasks have spent on each query; and on each level of its windows, with the rows given
         self.spent: Counter[str] = Counter()
-        self.given: Counter[str] = Counter()
-        #: the same of each level of a query's windows
         self.levels: dict[tuple[str, int], tuple[float, int]] = {}
         self._outbox: list[ChunkRef] = []
         chunks = self.last.chunks
@@ -148,14 +145,10 @@ class Draft:
         came = [(record, self.before.get(name)) for name, record in self.streams.items()]
         rows = sum(r.known.accepted - (b.known.accepted if b else 0) for r, b in came)
         shed = sum(r.shed - (b.shed if b else 0) for r, b in came)
-        work = {
-            name: load.OperatorWork(spent, rows - shed, self.given[name])
-            for name, spent in self.spent.items()
-        }
         levels: dict[str, tuple[float, ...]] = {}
         for (query, _), (seconds, _) in sorted(self.levels.items()):
             levels[query] = (*levels.get(query, ()), seconds)
-        return load_shedding.Effort(rows, shed, on_rows, on_answers, by_query=work, by_level=levels)
+        return load_shedding.Effort(rows, shed, on_rows, on_answers, by_query=self.spent, by_level=levels)
 
     def promise(self, name: str, progress: int, where: Mapping[str, Any] | None, now: int) -> None:
         """Somebody outside says that no more rows, or no more changes of a table, come below `progress`."""
@@ -226,7 +219,7 @@ class Draft:
         """A table changes: what is wrong with it is told before anything is written."""
         name, record = update.table, self.tables[update.table]
         assert name not in self.changed, "one change of a table in a commit"
-        contents = record.shelf.contents
+        contents = record.contents()
         if update.content is None:
             gone, new = list(update.delete), list(update.insert)
         else:
@@ -254,8 +247,7 @@ class Draft:
         parts = self._parts(record)
         if table_records.is_long(parts):
             floor = min((r.known.progress.progress for r in self.streams.values()), default=-INFINITY)
-            contents = record.shelf.contents
-            parts = [table_records.add_up(self.place, record.table, contents, parts, floor)]
+            parts = [table_records.add_up(self.place, record.table, record.contents(), parts, floor)]
             self._deltas += parts
         new = table_records.write_changes(self.place, record.table, changes)
         self._deltas.append(new)
@@ -434,7 +426,6 @@ class Draft:
             self._files[report.shard] = report.files
             cells |= Counter(report.cells)
             self.spent.update(report.seconds)
-            self.given.update(report.rows)
             for query, seconds in report.seconds.items():
                 before, given = self.levels.get((query, report.stage), (0.0, 0))
                 given += report.passed.get(query, report.rows.get(query, 0))

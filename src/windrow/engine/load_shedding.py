@@ -22,7 +22,7 @@ from windrow.engine.gaps import Gap, gaps, joined
 from windrow.shedding import agreement, controller, rules
 from windrow.shedding.agreement import SheddingGroup, SheddingGroups, share, unread
 from windrow.shedding.controller import Admission, Bill, Controller
-from windrow.shedding.load import Monitor, OperatorWork, Sample
+from windrow.shedding.load import Monitor, Sample
 from windrow.shedding.phases import Cycles, Phases
 from windrow.windows.domain import INFINITY
 
@@ -58,8 +58,8 @@ class Effort:
     since: float = 0.0
     #: seconds that every epoch takes beyond these: to find out what is new, to plan, to commit
     around: float = 0.0
-    #: what tasks did for each query, where they are computed one by one
-    by_query: Mapping[str, OperatorWork] = field(default_factory=dict)
+    #: the seconds of tasks for each query, where they are computed one by one
+    by_query: Mapping[str, float] = field(default_factory=dict)
     #: and the seconds of each level of a query, from the lowest
     by_level: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
@@ -121,10 +121,10 @@ class Overload:
     def _spent(self, effort: Effort) -> dict[str, float]:
         """With what this epoch's tasks spent; of a query that had nothing to do, what is known stands."""
         found = dict(self.spent)
-        for name, work in effort.by_query.items():
+        for name, seconds in effort.by_query.items():
             if name not in self.admission.suspended:
-                known = found.get(name, work.seconds)
-                found[name] = known + _LEARN * (work.seconds - known)
+                known = found.get(name, seconds)
+                found[name] = known + _LEARN * (seconds - known)
         return found
 
     def _levels(self, effort: Effort) -> dict[str, tuple[float, ...]]:
@@ -334,17 +334,14 @@ class Shedding:
         given = tuple((record.id, record.query.max_gap, record.query.priority) for record in queries)
         if given == self.made_from:
             return self
-        asked = [
-            agreement.SheddableQuery(
-                record.id, record.query.plan, record.query.max_gap, record.query.priority
-            )
-            for record in queries
-        ]
+        queried = [(record.id, record.query) for record in queries]
+        asked = [agreement.SheddableQuery(id, q.plan, q.max_gap, q.priority) for id, q in queried]
         return replace(self, sharing=share(asked), made_from=given)
 
     def _decided(self, draft: Draft, running: Sequence[QueryRecord]) -> Shedding:
         """The next phase of each query."""
-        phases = {name: each for name, each in self.phases.items() if name in draft.undeclared_ids}
+        away = draft.undeclared_ids
+        phases = {name: each for name, each in self.phases.items() if name in away}
         begins = {group.name: self._begin(draft, group) for group in self.sharing.groups}
         for record in running:
             known = self.phases.get(record.id, Phases())

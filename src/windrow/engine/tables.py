@@ -61,27 +61,13 @@ class TableUpdate:
     read: SourceState | None = None
 
 
-class Shelf:
-    """The rows of a table in this process, fetched when they are first asked for."""
-
-    def __init__(self, fetch: Callable[[], TableContents]) -> None:
-        self._fetch = fetch
-        self._contents: TableContents | None = None
-
-    @property
-    def contents(self) -> TableContents:
-        """The rows as of the last commit."""
-        if self._contents is None:
-            self._contents = self._fetch()
-        return self._contents
-
-
 @dataclass(frozen=True)
 class TableRecord:
     """A table as it runs."""
 
     table: Table
-    shelf: Shelf = field(compare=False, repr=False)
+    #: its rows as of the last commit, fetched when they are first asked for
+    contents: Callable[[], TableContents] = field(compare=False, repr=False)
     #: no more changes below this; of a table that nobody has punctuated there may be some at any time
     progress: Instant = INFINITY
     #: when it changed last
@@ -114,10 +100,12 @@ class TableRecord:
         )
 
     @classmethod
-    def from_state(cls, table: Table, shelf: Shelf, state: StreamState | None, place: str) -> TableRecord:
+    def from_state(
+        cls, table: Table, contents: Callable[[], TableContents], state: StreamState | None, place: str
+    ) -> TableRecord:
         """As a manifest remembers it, if it does; the declaration must be the same."""
         if state is None:
-            return cls(table, shelf)
+            return cls(table, contents)
         stored, now = state.options["declaration"], table_declaration(table)
         if stored != now:
             what = next(key for key in {**now, **stored} if now.get(key) != stored.get(key))
@@ -128,7 +116,7 @@ class TableRecord:
             )
         return cls(
             table,
-            shelf,
+            contents,
             read_instant(state.progress["promised"]),
             state.options["last"],
             state.accepted,

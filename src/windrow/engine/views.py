@@ -542,7 +542,7 @@ class TableView:
     def rows(self) -> pa.Table:
         """What it holds, all changes included that are known by now."""
         with self._engine.lock:
-            schema, contents = self._record.table.schema, self._record.shelf.contents
+            schema, contents = self._record.table.schema, self._record.contents()
             rows = list(contents.rows.elements())
         return published(frame_of(schema, rows).to_arrow(), rows_schema(schema))
 
