@@ -23,7 +23,7 @@ from windrow.language.catalog import Catalog, Entry, StandingArchive, StandingQu
 
 if TYPE_CHECKING:
     from windrow.algebra.types import DataType
-    from windrow.archive.piece import Reading
+    from windrow.archive.snapshot import Reading
     from windrow.engine.archives import Archiving, Kept
     from windrow.engine.views import Query, StreamView, TableView
 
