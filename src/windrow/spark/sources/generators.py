@@ -111,25 +111,13 @@ def normal(seed: int, channel: str, positions: Integers) -> Floats:
     return np.asarray(radius * np.cos(2.0 * np.pi * uniform(seed, channel + " angle", positions)))
 
 
-def exponential(seed: int, channel: str, positions: Integers) -> Floats:
-    """A number from the exponential distribution with mean 1."""
-    return np.asarray(-np.log1p(-uniform(seed, channel, positions)))
-
-
-def weighted(seed: int, channel: str, positions: Integers, shares: Floats) -> Integers:
-    """An index into `shares`, which add up to 1, as often as its share says."""
-    bounds = np.cumsum(shares)
-    drawn = np.searchsorted(bounds, uniform(seed, channel, positions) * bounds[-1], side="right")
-    return np.asarray(np.minimum(drawn, len(shares) - 1), np.int64)
-
-
-#: gives the attribute that rows of a block are sorted by
-SortedBy = Callable[[Settings, Integers], Integers]
+#: gives a column of events, by their numbers
+MakeColumn = Callable[[Settings, Integers], Any]
 
 _SUBROWS = 10  # delays are drawn in 1/1024 of the time between two rows
 
 
-def arrivals(settings: Settings, first: int, last: int, sorted_by: SortedBy) -> Integers:
+def arrivals(settings: Settings, first: int, last: int, sorted_by: MakeColumn) -> Integers:
     """The event numbers of the rows that arrive at positions `first` up to, not including, `last`."""
     if settings.rows is not None:
         last = min(last, settings.rows)
@@ -140,8 +128,10 @@ def arrivals(settings: Settings, first: int, last: int, sorted_by: SortedBy) -> 
             return np.arange(first, last, dtype=np.int64)
         case Disorder.BOUNDED:
             return _bounded(settings, first, last)
-        case Disorder.BLOCK:
-            return _block_sorted(settings, first, last, sorted_by)
+    size = settings.rows_per_block
+    blocks = range(first // size, (last - 1) // size + 1)
+    events = np.concatenate([_sorted_block(settings, block, sorted_by) for block in blocks])
+    return events[first - blocks.start * size : last - blocks.start * size]
 
 
 def _bounded(settings: Settings, first: int, last: int) -> Integers:
@@ -157,7 +147,8 @@ def _bounded(settings: Settings, first: int, last: int) -> Integers:
         early = max(0, first + reach // 2 - margin)
         late = last + reach // 2 + margin
         events = np.arange(max(0, early - reach), late if settings.rows is None else min(late, settings.rows))
-        moments = _moments(settings.seed, reach, events)
+        delays = bits(settings.seed, "delay", events) % np.uint64((reach << _SUBROWS) + 1)
+        moments = (events << _SUBROWS) + delays.astype(np.int64)
         arrived = moments < early << _SUBROWS
         between = ~arrived & (moments < late << _SUBROWS)
         before = int(events[0]) + int(np.count_nonzero(arrived)) if len(events) else 0
@@ -167,22 +158,9 @@ def _bounded(settings: Settings, first: int, last: int) -> Integers:
         margin *= 2
 
 
-def _moments(seed: int, reach: int, events: Integers) -> Integers:
-    delays = bits(seed, "delay", events) % np.uint64((reach << _SUBROWS) + 1)
-    return (events << _SUBROWS) + delays.astype(np.int64)
-
-
-def _block_sorted(settings: Settings, first: int, last: int, sorted_by: SortedBy) -> Integers:
-    """Time is cut into blocks of equal length; the rows of a block arrive sorted by another attribute."""
-    size = settings.rows_per_block
-    blocks = range(first // size, (last - 1) // size + 1)
-    events = np.concatenate([_sorted_block(settings, block, sorted_by) for block in blocks])
-    base = blocks.start * size
-    return events[first - base : last - base]
-
-
 @lru_cache(maxsize=2)  # a block is usually read in several micro-batches
-def _sorted_block(settings: Settings, block: int, sorted_by: SortedBy) -> Integers:
+def _sorted_block(settings: Settings, block: int, sorted_by: MakeColumn) -> Integers:
+    """Time is cut into blocks of equal length; the rows of a block arrive sorted by another attribute."""
     size = settings.rows_per_block
     end = (block + 1) * size if settings.rows is None else min((block + 1) * size, settings.rows)
     events = np.arange(block * size, end, dtype=np.int64)
@@ -192,13 +170,6 @@ def _sorted_block(settings: Settings, block: int, sorted_by: SortedBy) -> Intege
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 #: a column that any generator can give: the position in which a row arrives
 ROW = "__row"
-
-MakeColumn = Callable[[Settings, Integers], Any]
-
-
-def event_micros(settings: Settings, events: Integers) -> Integers:
-    """When events happen, in microseconds since the epoch."""
-    return settings.start + events * MICROS // settings.event_rate
 
 
 @dataclass(frozen=True)
@@ -213,7 +184,7 @@ class Generator:
     default_keys: int
     columns: Mapping[str, tuple[pa.DataType, MakeColumn]]
     #: what rows of a block are sorted by, in block-sorted disorder
-    sorted_by: SortedBy
+    sorted_by: MakeColumn
 
     @property
     def schema(self) -> pa.Schema:
@@ -237,7 +208,7 @@ class Generator:
         if name == ROW:
             return pa.array(np.arange(first, first + len(events), dtype=np.int64))
         if name == "ts":
-            return pa.array(event_micros(settings, events)).view(TIMESTAMP)
+            return pa.array(settings.start + events * MICROS // settings.event_rate).view(TIMESTAMP)
         kind, make = self.columns[name]
         made = make(settings, events)
         return made if isinstance(made, pa.Array) else pa.array(made, type=kind)
@@ -248,7 +219,7 @@ class Generator:
 # Bids in an auction: most are on a few hot items, and prices rise until the item is sold.
 
 
-_BIDDERS = 5000
+_BIDDERS = pa.array([f"bidder{number}" for number in range(5000)])
 _HOT_ITEMS = 5
 _HOT_SHARE = 0.5
 _ROUND = 600  # seconds for which the same items are hot, and in which prices rise
@@ -258,7 +229,8 @@ def item(settings: Settings, events: Integers) -> Integers:
     """Half of the bids are on the few items that are hot now, the others on any item."""
     keys = settings.keys or 1
     chosen = below(settings.seed, "hot item", events, _HOT_ITEMS)
-    hot = below(settings.seed, "what is hot", _round(settings, events) * _HOT_ITEMS + chosen, keys)
+    rounds = events // (settings.event_rate * _ROUND)
+    hot = below(settings.seed, "what is hot", rounds * _HOT_ITEMS + chosen, keys)
     is_hot = uniform(settings.seed, "hot", events) < _HOT_SHARE
     return np.where(is_hot, hot, below(settings.seed, "any item", events, keys))
 
@@ -274,31 +246,15 @@ def price(settings: Settings, events: Integers) -> Floats:
 def bidder(settings: Settings, events: Integers) -> pa.Array:
     """Some bidders bid far more often than others."""
     keenness = uniform(settings.seed, "bidder", events) ** 2
-    return _bidder_names().take(pa.array((keenness * _BIDDERS).astype(np.int64)))
-
-
-@lru_cache(maxsize=1)
-def _bidder_names() -> pa.Array:
-    return pa.array([f"bidder{number}" for number in range(_BIDDERS)])
-
-
-def _round(settings: Settings, events: Integers) -> Integers:
-    return np.asarray(events // (settings.event_rate * _ROUND))
+    return _BIDDERS.take(pa.array((keenness * len(_BIDDERS)).astype(np.int64)))
 
 
 AUCTION = Generator(
     "auction",
     default_keys=1000,
-    columns={
-        "item": (pa.int64(), item),
-        "price": (pa.float64(), price),
-        "bidder": (pa.string(), bidder),
-    },
+    columns={"item": (pa.int64(), item), "price": (pa.float64(), price), "bidder": (pa.string(), bidder)},
     sorted_by=item,
 )
-
-
-# ------------------------------------------------------------ registry
 
 
 # ------------------------------------------------------------ network
@@ -339,7 +295,9 @@ def dst(settings: Settings, events: Integers) -> Integers:
 
 
 def _protocol_number(settings: Settings, events: Integers) -> Integers:
-    return weighted(settings.seed, "protocol", events, _SHARES)
+    bounds = np.cumsum(_SHARES)
+    drawn = np.searchsorted(bounds, uniform(settings.seed, "protocol", events) * bounds[-1], side="right")
+    return np.asarray(np.minimum(drawn, len(bounds) - 1), np.int64)
 
 
 def protocol(settings: Settings, events: Integers) -> pa.Array:
@@ -356,7 +314,7 @@ def size(settings: Settings, events: Integers) -> Integers:
 def duration(settings: Settings, events: Integers) -> Floats:
     """Seconds: exponential around the protocol's mean."""
     mean = _MEAN_SECONDS[_protocol_number(settings, events)]
-    return np.asarray(np.round(mean * exponential(settings.seed, "duration", events), 3))
+    return np.asarray(np.round(mean * -np.log1p(-uniform(settings.seed, "duration", events)), 3))
 
 
 NETWORK = Generator(
@@ -371,9 +329,6 @@ NETWORK = Generator(
     },
     sorted_by=src,
 )
-
-
-# ------------------------------------------------------------ registry
 
 
 # ------------------------------------------------------------ traffic
@@ -403,16 +358,13 @@ def speed(settings: Settings, events: Integers) -> Floats:
     """Miles per hour: the segment's free flow, less what its jam takes, give or take a little."""
     where = segment(settings, events)
     free_flow = 58.0 + 12.0 * uniform(settings.seed, "free flow", where)
-    flow = free_flow * (1.0 - 0.8 * _congestion(settings, where, events / settings.event_rate))
+    # in every fourth segment a jam grows for five minutes, and dissolves in five
+    phase = uniform(settings.seed, "phase", where)
+    wave = np.sin(2.0 * np.pi * (events / settings.event_rate / _JAM_PERIOD + phase))
+    is_jammed = where % _JAMMED_ONE_IN == _JAMMED_ONE_IN - 1
+    flow = free_flow * (1.0 - 0.8 * np.where(is_jammed, np.maximum(wave, 0.0) ** 2, 0.0))
     noisy = flow + _NOISE * normal(settings.seed, "speed", events)
     return np.asarray(np.round(np.maximum(noisy, _SLOWEST), 1))
-
-
-def _congestion(settings: Settings, where: Integers, second: Floats) -> Floats:
-    """From 0, free, to 1: in every fourth segment a jam grows for five minutes, and dissolves in five."""
-    phase = uniform(settings.seed, "phase", where)
-    wave = np.sin(2.0 * np.pi * (second / _JAM_PERIOD + phase))
-    return np.where(where % _JAMMED_ONE_IN == _JAMMED_ONE_IN - 1, np.maximum(wave, 0.0) ** 2, 0.0)
 
 
 TRAFFIC = Generator(
@@ -425,9 +377,6 @@ TRAFFIC = Generator(
     },
     sorted_by=segment,
 )
-
-
-# ------------------------------------------------------------ registry
 
 
 GENERATORS: dict[str, Generator] = {generator.name: generator for generator in (TRAFFIC, AUCTION, NETWORK)}
