@@ -1,7 +1,4 @@
-"""Checks the text after FROM as far as that goes without reading anything.
-
-The options of `generator:name?…`.
-"""
+"""Checks the text after FROM as far as that goes without reading anything; the options of `generator:…`."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ _OPTIONS = {
     "keys": urls.count,
     "event_rate": urls.count,
     "start": urls.instant,
-    "disorder": urls.choice(*Disorder),
+    "disorder": lambda text: Disorder(urls.choice(*Disorder)(text)),
     "disorder_by": urls.seconds,
     "block": urls.seconds,
 }
@@ -44,10 +41,8 @@ class GeneratorUrl:
     @property
     def fingerprint(self) -> str:
         """What the rows depend on; how fast they come, and in which portions, makes no difference."""
-        pairs = ", ".join(
-            f"{name}={value}" for name, value in asdict(self.settings).items() if value is not None
-        )
-        return f"generator:{self.generator.name} {pairs}"
+        pairs = (f"{name}={value}" for name, value in asdict(self.settings).items() if value is not None)
+        return f"generator:{self.generator.name} {', '.join(pairs)}"
 
 
 def read_generator_url(url: urls.SourceUrl) -> GeneratorUrl:
@@ -59,31 +54,23 @@ def read_generator_url(url: urls.SourceUrl) -> GeneratorUrl:
         )
     where = f"generator:{generator.name}"
     options: dict[str, Any] = urls.read_options(url.options, _OPTIONS, where)
-    rows, rate = options.get("rows"), options.pop("rate", None)
-    if rate is None and rows is None:
+    rate, rows_per_batch = options.pop("rate", None), options.pop("rows_per_batch", None)
+    if rate is None and "rows" not in options:
         rate = _DEFAULT_RATE
-    options.setdefault("event_rate", rate or _DEFAULT_RATE)
-    options["disorder"] = Disorder(options.get("disorder", Disorder.NONE))
-    rows_per_batch = options.pop("rows_per_batch", None)
-    options.setdefault("keys", generator.default_keys)
-    settings = Settings(**options)
-    _check_disorder(settings, where)
-    return GeneratorUrl(generator, settings, rate, rows_per_batch)
-
-
-def _check_disorder(settings: Settings, where: str) -> None:
+    defaults = {"event_rate": rate or _DEFAULT_RATE, "keys": generator.default_keys}
+    settings = Settings(**{**defaults, **options})
     option, rows = {
         Disorder.NONE: ("", 0),
         Disorder.BOUNDED: ("disorder_by", settings.rows_displaced),
         Disorder.BLOCK: ("block", settings.rows_per_block),
     }[settings.disorder]
     if rows > _MOST_SHUFFLED:
-        raise QueryError(
+        raise urls.bad_option(
             f"`{option}` of `{where}` spans {rows:,} rows, more than the {_MOST_SHUFFLED:,} that are put"
             " out of order at once",
-            code="bad-option",
-            hint=f"choose a shorter `{option}` or a lower `event_rate`",
+            f"choose a shorter `{option}` or a lower `event_rate`",
         )
+    return GeneratorUrl(generator, settings, rate, rows_per_batch)
 
 
 _READERS: dict[str, Callable[[urls.SourceUrl], object]] = {

@@ -1,28 +1,22 @@
-"""The text after FROM, taken apart: what kind of source, where, with which options.
+"""The text after FROM, taken apart: what kind of source, where, with which options, all of them checked.
 
 >>> parse_url("generator:traffic?rate=100&seed=3")
 SourceUrl(scheme='generator', place='traffic', options={'rate': '100', 'seed': '3'})
 >>> parse_url("data/bids/*.csv?delimiter=%3B")
 SourceUrl(scheme='files', place='data/bids/*.csv', options={'delimiter': ';'})
 
-Options of a source's URL, read as the values they stand for, with errors that name the option.
-
-Each kind of value is a function from text to value that raises ValueError with what was expected. A source
-declares its options as a mapping from names to such functions, and reads them all at once.
+Each kind of value of an option is a function from text to value that raises ValueError with what was
+expected. A source declares its options as a mapping from names to such functions, or as fields of a class.
 
 >>> read_options({"rate": "10"}, {"rate": count, "disorder": choice("none", "block")}, "generator:traffic")
 {'rate': 10}
-
-The options of `files://…`.
-
-The options of `kafka://host:port/topic?…`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -34,7 +28,6 @@ from windrow.errors import QueryError, SourceError, nearest
 
 Reader = Callable[[str], Any]
 
-
 #: each scheme with the form a URL of it has
 SCHEMES = {
     "files": "files:///data/bids/*.parquet",
@@ -43,6 +36,7 @@ SCHEMES = {
     "push": "push:",
 }
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
+MICROS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,10 @@ def parse_url(text: str) -> SourceUrl:
     """The parts of a source's URL. A text without a scheme is the path of files. No secret is taken."""
     refuse_literals(text)
     location, _, query = text.strip().partition("?")
-    scheme, place = _split_scheme(location)
+    match = _SCHEME.match(location)
+    scheme, place = (match[1].lower(), location[match.end() :]) if match else ("files", location)
+    if scheme == "file":  # what other programs call `files`
+        scheme = "files"
     if scheme not in SCHEMES:
         raise QueryError(
             f"no source `{scheme}:` to read a stream from",
@@ -72,34 +69,22 @@ def parse_url(text: str) -> SourceUrl:
     return SourceUrl(scheme, place, _parse_options(query))
 
 
-def _split_scheme(location: str) -> tuple[str, str]:
-    match = _SCHEME.match(location)
-    if match is None:
-        return "files", location
-    scheme = match[1].lower()
-    if scheme == "file":  # what other programs call `files`
-        scheme = "files"
-    return scheme, location[match.end() :]
-
-
 def _parse_options(query: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in filter(None, query.split("&")):
         name, equals, value = part.partition("=")
         name = unquote(name)
         if not (name and equals):
-            raise QueryError(
-                f"`{part}` is not an option",
-                code="bad-option",
-                hint="options are written `?name=value&name=value`",
-            )
+            raise bad_option(f"`{part}` is not an option", "options are written `?name=value&name=value`")
         if name in options:
-            raise QueryError(f"the option `{name}` is given twice", code="bad-option", hint="give it once")
+            raise bad_option(f"the option `{name}` is given twice", "give it once")
         options[name] = unquote(value)
     return options
 
 
-MICROS = 1_000_000
+def bad_option(message: str, hint: str) -> QueryError:
+    """An option that cannot be what it is."""
+    return QueryError(message, code="bad-option", hint=hint)
 
 
 def read_options(given: Mapping[str, str], known: Mapping[str, Reader], where: str) -> dict[str, Any]:
@@ -107,20 +92,25 @@ def read_options(given: Mapping[str, str], known: Mapping[str, Reader], where: s
     values: dict[str, Any] = {}
     for name, text in given.items():
         if name not in known:
-            raise QueryError(
-                f"`{where}` has no option `{name}`",
-                code="unknown-option",
-                hint=f"write {_PREFIX}{name}=…, as all settings of the client"
-                if where == "kafka:" and "." in name
-                else nearest(name, known),
-            )
+            hint = nearest(name, known)
+            if where == "kafka:" and "." in name:
+                hint = f"write {_PREFIX}{name}=…, as all settings of the client"
+            raise QueryError(f"`{where}` has no option `{name}`", code="unknown-option", hint=hint)
         try:
             values[name] = known[name](text)
         except ValueError as error:
-            raise QueryError(
-                f"the option `{name}` of `{where}` cannot be `{text}`", code="bad-option", hint=str(error)
-            ) from None
+            message = f"the option `{name}` of `{where}` cannot be `{text}`"
+            raise bad_option(message, str(error)) from None
     return values
+
+
+def _option(read: Reader, default: Any = None) -> Any:
+    """A field of a class that an option of its name sets."""
+    return field(default=default, metadata={"read": read})
+
+
+def _options_of(kind: type) -> dict[str, Reader]:
+    return {each.name: each.metadata["read"] for each in fields(kind) if each.metadata}
 
 
 def choice(*words: str) -> Reader:
@@ -188,17 +178,6 @@ def single_character(text: str) -> str:
 #: what the name of a file ends in, for each format
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _COMPRESSED = (".gz", ".bz2", ".zst", ".snappy")
-_OPTIONS: dict[str, Reader] = {
-    "format": choice("parquet", "csv", "json"),
-    "header": flag,
-    "delimiter": single_character,
-    "malformed": choice("fail", "drop", "to"),
-    "malformed_sink": str,
-    "absent": choice("fail", "null"),
-    "files_per_batch": count,
-    "bytes_per_batch": count,
-    "bounded": flag,
-}
 #: options that mean something in some formats only
 _FORMATS_OF = {
     "header": {"csv"},
@@ -207,8 +186,7 @@ _FORMATS_OF = {
     "malformed_sink": {"csv", "json"},
     "absent": {"json", "parquet"},
 }
-#: what an epoch takes at most, unless it is told: a long backlog is read in portions that fit in memory
-_FILES_PER_BATCH, _BYTES_PER_BATCH = 1000, 1 << 29
+_MALFORMED = choice("fail", "drop", "to")
 
 
 @dataclass(frozen=True)
@@ -216,15 +194,16 @@ class FilesUrl:
     """Which files, and how to read them; `format` is None if neither the name nor an option says it."""
 
     pattern: str
-    format: str | None = None
-    header: bool = True
-    delimiter: str = ","
-    malformed: str = "fail"
-    malformed_sink: str | None = None
-    absent: str = "fail"
-    files_per_batch: int = _FILES_PER_BATCH
-    bytes_per_batch: int = _BYTES_PER_BATCH
-    bounded: bool = False
+    format: str | None = _option(choice("parquet", "csv", "json"))
+    header: bool = _option(flag, default=True)
+    delimiter: str = _option(single_character, ",")
+    malformed: str = _option(_MALFORMED, "fail")
+    malformed_sink: str | None = _option(str)
+    absent: str = _option(choice("fail", "null"), "fail")
+    #: what an epoch takes at most: a long backlog is read in portions that fit in memory
+    files_per_batch: int = _option(count, 1000)
+    bytes_per_batch: int = _option(count, 1 << 29)
+    bounded: bool = _option(flag, default=False)
 
     @property
     def place(self) -> str:
@@ -239,7 +218,7 @@ class FilesUrl:
 
 def read_files_url(url: SourceUrl) -> FilesUrl:
     """The URL's pattern and options, checked."""
-    options = read_options(url.options, _OPTIONS, "files:")
+    options = read_options(url.options, _options_of(FilesUrl), "files:")
     options.setdefault("format", format_of(url.place))
     known = options["format"]
     for name in options:
@@ -251,10 +230,9 @@ def read_files_url(url: SourceUrl) -> FilesUrl:
             )
     limit = next((name for name in ("files_per_batch", "bytes_per_batch") if name in options), None)
     if limit and options.get("bounded"):
-        raise QueryError(
+        raise bad_option(
             f"`{limit}` says nothing about `bounded=true`, which reads all files at once",
-            code="bad-option",
-            hint="leave out one of them",
+            "leave out one of them",
         )
     _check_malformed(options)
     if known is None and Path(url.place).is_file():
@@ -275,17 +253,12 @@ def _check_malformed(options: Mapping[str, Any]) -> None:
     """`malformed=to` and a sink belong together."""
     is_told, sink = options.get("malformed") == "to", options.get("malformed_sink")
     if is_told and not sink:
-        raise QueryError(
+        raise bad_option(
             "`malformed=to` does not say where malformed rows go",
-            code="bad-option",
-            hint="add a sink, as in `malformed=to&malformed_sink=files:///data/malformed`",
+            "add a sink, as in `malformed=to&malformed_sink=files:///data/malformed`",
         )
     if sink is not None and not is_told:
-        raise QueryError(
-            "`malformed_sink` says nothing without `malformed=to`",
-            code="bad-option",
-            hint="say `malformed=to`",
-        )
+        raise bad_option("`malformed_sink` says nothing without `malformed=to`", "say `malformed=to`")
 
 
 def malformed_sink(source: str | None) -> str | None:
@@ -310,15 +283,6 @@ def format_of(name: str) -> str | None:
 
 
 _PREFIX = "kafka."
-_KAFKA_URL_OPTIONS: dict[str, Reader] = {
-    "starting": choice("earliest", "latest"),
-    "format": choice("json", "csv"),
-    "delimiter": single_character,
-    "malformed": choice("fail", "drop", "to"),
-    "malformed_sink": str,
-    "rows_per_batch": count,
-    "timeout": seconds,
-}
 #: what Windrow decides itself; another value would lose rows or have no effect
 _OWN = {
     "bootstrap.servers": "name the brokers in the URL",
@@ -335,13 +299,13 @@ class KafkaUrl:
 
     servers: str
     topic: str
-    starting: str = "earliest"
-    format: str = "json"
-    delimiter: str = ","
-    malformed: str = "fail"
-    malformed_sink: str | None = None
-    rows_per_batch: int | None = None
-    timeout: int = 10_000_000
+    starting: str = _option(choice("earliest", "latest"), "earliest")
+    format: str = _option(choice("json", "csv"), "json")
+    delimiter: str = _option(single_character, ",")
+    malformed: str = _option(_MALFORMED, "fail")
+    malformed_sink: str | None = _option(str)
+    rows_per_batch: int | None = _option(count)
+    timeout: int = _option(seconds, 10 * MICROS)
     client: dict[str, str] = field(default_factory=dict, repr=False)
     #: which of them are secrets; only a URL that is in use knows
     hidden: tuple[str, ...] = ()
@@ -361,7 +325,7 @@ class KafkaUrl:
 
     @property
     def timeout_seconds(self) -> float:
-        return self.timeout / 1_000_000
+        return self.timeout / MICROS
 
 
 def read_kafka_url(url: SourceUrl) -> KafkaUrl:
@@ -373,21 +337,13 @@ def read_kafka_url(url: SourceUrl) -> KafkaUrl:
             code="bad-source",
             hint="write `kafka://host:9092/topic`, several brokers as `host1:9092,host2:9092`",
         )
-    client = {
-        name.removeprefix(_PREFIX): value for name, value in url.options.items() if name.startswith(_PREFIX)
-    }
-    for name in client:
-        if name in _OWN:
-            raise QueryError(
-                f"the option `{_PREFIX}{name}` is set by Windrow itself", code="bad-option", hint=_OWN[name]
-            )
+    client = {n.removeprefix(_PREFIX): value for n, value in url.options.items() if n.startswith(_PREFIX)}
+    own = next(filter(_OWN.get, client), None)
+    if own is not None:
+        raise bad_option(f"the option `{_PREFIX}{own}` is set by Windrow itself", _OWN[own])
     others = {name: value for name, value in url.options.items() if not name.startswith(_PREFIX)}
-    options = read_options(others, _KAFKA_URL_OPTIONS, "kafka:")
+    options = read_options(others, _options_of(KafkaUrl), "kafka:")
     if "delimiter" in options and options.get("format") != "csv":
-        raise QueryError(
-            "the option `delimiter` says nothing about json messages",
-            code="bad-option",
-            hint="say `format=csv`",
-        )
+        raise bad_option("the option `delimiter` says nothing about json messages", "say `format=csv`")
     _check_malformed(options)
     return KafkaUrl(servers, topic, client=client, **options)
