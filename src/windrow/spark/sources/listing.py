@@ -12,7 +12,7 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,11 @@ from windrow.spark.failures import SPARK_ERRORS, is_away, is_gone, reason
 from windrow.state.manifest import SourceFile
 
 _WILDCARD = re.compile(r"[*?\[{\\]")
+#: the first group of a pattern that has no other inside, and what it is a choice of
+_GROUP = re.compile(r"((?:\\.|[^\\])*?)\{((?:\\.|[^\\{}])*)\}(.*)", re.DOTALL)
+_CHOICE = re.compile(r"(?:^|,)((?:\\.|[^\\,])*)", re.DOTALL)
+#: what a pattern consists of: an escaped character, a set of them, or any other
+_SIGN = re.compile(r"\\(.)|\[([!^]?)(.[^]]*)\]|(.)", re.DOTALL)
 _SHOWN = 5
 #: so many bytes of the beginning and of the end of a file tell it from another of its size
 _PROBE = 4096
@@ -92,17 +97,11 @@ def digest(path: str, size: int) -> int:
 def local_files(place: str) -> Iterator[SourceFile]:
     """The files of a pattern on this machine, in no certain order."""
     if os.path.lexists(place):  # a name, whatever signs are in it
-        yield from (file for path in _files_in(place) if (file := facts(path)) is not None)
-        return
-    found: set[str] = set()
-    for pattern in _alternatives(place):
-        parts = [part for part in pattern.split("/") if part]
-        for path in _matching("/", parts):
-            if path not in found:
-                found.add(path)
-                file = facts(path)
-                if file is not None:
-                    yield file
+        paths = _files_in(place)
+    else:
+        parts = ([part for part in pattern.split("/") if part] for pattern in _alternatives(place))
+        paths = iter(dict.fromkeys(chain.from_iterable(_matching("/", each) for each in parts)))
+    yield from filter(None, map(facts, paths))
 
 
 def _matching(folder: str, parts: list[str]) -> Iterator[str]:
@@ -153,27 +152,12 @@ def _alternatives(pattern: str) -> list[str]:
     >>> _alternatives("/in/{a,b{1,2}}.csv")
     ['/in/a.csv', '/in/b1.csv', '/in/b2.csv']
     """
-    depth, begin, cuts = 0, -1, []
-    place = 0
-    while place < len(pattern):
-        sign = pattern[place]
-        if sign == "\\":
-            place += 1
-        elif sign == "{":
-            depth += 1
-            if depth == 1:
-                begin, cuts = place, [place]
-        elif sign == "," and depth == 1:
-            cuts.append(place)
-        elif sign == "}" and depth:
-            depth -= 1
-            if depth == 0:
-                cuts.append(place)
-                choices = [pattern[a + 1 : b] for a, b in pairwise(cuts)]
-                rest = pattern[place + 1 :]
-                return [each for choice in choices for each in _alternatives(pattern[:begin] + choice + rest)]
-        place += 1
-    return [pattern]
+    found = _GROUP.fullmatch(pattern)
+    if found is None:
+        return [pattern]
+    before, inside, after = found.groups()
+    several = (_alternatives(before + choice + after) for choice in _CHOICE.findall(inside))
+    return list(dict.fromkeys(chain.from_iterable(several)))
 
 
 def _regex(part: str) -> str:
@@ -182,23 +166,15 @@ def _regex(part: str) -> str:
     >>> _regex("a*[^b]?"), _regex(r"\*[a-c]")
     ('a.*[^b].', '\\*[a-c]')
     """
-    found, place = "", 0
-    while place < len(part):
-        sign = part[place]
-        closing = part.find("]", place + 2) if sign == "[" else -1
-        if sign == "\\" and place + 1 < len(part):
-            place += 1
-            found += re.escape(part[place])
-        elif closing > 0:
-            inside = part[place + 1 : closing]
-            negated = inside[0] in "^!"
-            body = (inside[1:] if negated else inside).replace("\\", "\\\\").replace("[", "\\[")
-            found += f"[{'^' if negated else ''}{body}]"
-            place = closing
-        else:
-            found += {"*": ".*", "?": "."}.get(sign) or re.escape(sign)
-        place += 1
-    return found
+
+    def meaning(found: re.Match[str]) -> str:
+        escaped, negated, inside, sign = found.groups()
+        if inside:
+            plain = re.sub(r"([\[^\\])", r"\\\1", inside)
+            return f"[{'^' if negated else ''}{plain}]"
+        return {"*": ".*", "?": "."}.get(sign) or re.escape(escaped or sign)
+
+    return _SIGN.sub(meaning, part)
 
 
 # ------------------------------------------------------------ elsewhere
@@ -248,12 +224,9 @@ def opened_listing(spark: SparkSession, place: str, *, may_be_empty: bool) -> li
     """The files of a pattern when it is first looked at. None at all is an error, unless they may still come
     into an empty directory."""
     try:
-        if is_local(place):
-            files = list_files(spark, place)
-            if not files:
-                _refuse_missing(place, may_be_empty=may_be_empty)
-        else:
-            files = list_files(spark, place)
+        files = list_files(spark, place)
+        if not files and is_local(place):
+            _refuse_missing(place, may_be_empty=may_be_empty)
     except SPARK_ERRORS as error:
         code = "source-away" if is_away(error) else None
         raise SourceError(
