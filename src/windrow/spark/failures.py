@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from traceback import walk_tb
 from typing import Any
 
@@ -86,7 +87,6 @@ class Cause:
     kind: str
     condition: str = ""
     state: str = ""
-    #: what it says, and the class that threw it
     message: str = ""
     thrower: str = ""
 
@@ -136,24 +136,20 @@ def job_failed(what: str) -> Iterator[None]:
         yield
     except SPARK_ERRORS as error:
         raise translated(error, what) from error
-    except Py4JError as error:
-        raise _gone(error, what) from error
-    except (OSError, EOFError) as error:  # py4j lets some errors of its sockets through as they are
-        if not _is_of_py4j(error):
+    except (Py4JError, OSError, EOFError) as error:
+        if not isinstance(error, Py4JError) and not _is_of_py4j(error):
             raise
-        raise _gone(error, what) from error
-
-
-def _gone(error: BaseException, what: str) -> WindrowError:
-    return WindrowError(
-        f"Spark is gone while {what}: {_first_line(str(error))}",
-        code="spark-gone",
-        hint="its Java process has ended; start again in a new process: nothing that was committed is lost",
-    )
+        raise WindrowError(
+            f"Spark is gone while {what}: {_first_line(str(error))}",
+            code="spark-gone",
+            hint="its Java process has ended; start again in a new process: nothing that was committed is"
+            " lost",
+        ) from error
 
 
 def _is_of_py4j(error: BaseException) -> bool:
-    """Whether the connection to Spark's JVM broke, and no other."""
+    """Whether the connection to Spark's JVM broke, and no other: py4j lets some errors of its sockets through
+    as they are."""
     modules = (str(frame.f_globals.get("__name__", "")) for frame, _ in walk_tb(error.__traceback__))
     return any(module.partition(".")[0] == "py4j" for module in modules)
 
@@ -197,12 +193,8 @@ def translated(error: BaseException, what: str) -> WindrowError:
         )
     by_tasks = map(told_by_task, _raised(known))
     of_rows = (told(cause.message, what) for cause in known if cause.is_one_of(("USER_RAISED_EXCEPTION",)))
-    return (
-        next(filter(None, by_tasks), None)
-        or next(filter(None, of_rows), None)
-        or _of_files(text, known, what)
-        or _of_workers(text, known, what)
-    )
+    found = next(filter(None, chain(by_tasks, of_rows)), None)
+    return found or _of_files(text, known, what) or _of_workers(text, known, what)
 
 
 def _is_full(known: Sequence[Cause]) -> bool:
@@ -252,7 +244,7 @@ def _of_workers(text: str, known: Sequence[Cause], what: str) -> WindrowError:
             code="other-python",
             hint=f"set PYSPARK_PYTHON={sys.executable} before the session is made, or install windrow there",
         )
-    if any(_tells_of_death(cause) for cause in known):
+    if any(cause.kind in _HUNG_UP or _is_of_workers(cause) for cause in known):
         return WindrowError(
             f"{what}: a Python worker has died",
             code="worker-died",
@@ -271,9 +263,9 @@ def _lacked(known: Sequence[Cause]) -> str | None:
     return "are of another version" if any(map(_OTHER_VERSION.match, raised)) else None
 
 
-def _tells_of_death(cause: Cause) -> bool:
-    is_of_workers = cause.thrower.startswith(_WORKERS) and not cause.condition
-    return cause.kind in _HUNG_UP or (cause.kind == "org.apache.spark.SparkException" and is_of_workers)
+def _is_of_workers(cause: Cause) -> bool:
+    is_plain = cause.kind == "org.apache.spark.SparkException" and not cause.condition
+    return is_plain and cause.thrower.startswith(_WORKERS)
 
 
 def is_late_worker(error: BaseException) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -34,7 +34,7 @@ from windrow.execution.local import (
     rows_task,
 )
 from windrow.execution.malformed_rows import MALFORMED
-from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents, late_section
+from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents
 from windrow.physical.native_sql import (
     BEGIN,
     IS_SHED,
@@ -51,7 +51,7 @@ from windrow.physical.native_sql import (
 )
 from windrow.spark.failures import job_failed
 from windrow.spark.session import KeptWorkers
-from windrow.spark.sources.fit import Fitting
+from windrow.spark.sources.fit import Fitting, in_jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,7 +138,12 @@ class SparkJobs:
 def ingest(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
     """Run the ingest job: all batches together. Where Spark has met malformed rows that it only counted, and
     a sink is to have them, another job fetches them: they are few, as a rule none."""
-    reports = _ingested(batches, place, now)
+    alone = _fetched(batches[0], place) if len(batches) == 1 else None
+    if alone is not None:
+        return [alone]
+    job = reduce(DataFrame.union, (part for batch in batches for part in _parts(batch, place, now)))
+    with _few_partitions(job, place.shards), _reading(*(batch.stream.name for batch in batches)):
+        reports = list(contents(job.toArrow(), DONE))
     counted = {report.stream for report in reports if report.malformed and report.outbox is None}
     wanted = [(b, b.malformed_sink) for b in batches if b.stream.name in counted and b.malformed_sink]
     for batch, section in wanted:
@@ -147,20 +152,6 @@ def ingest(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ing
         with _reading(batch.stream.name):
             reports += contents(job.toArrow(), DONE)
     return reports
-
-
-def _ingested(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
-    if len(batches) == 1 and (batches[0].panes or SMALL_FEED) < SMALL_FEED and not batches[0].stream.keep:
-        found = _fetched(batches[0], place)
-        if found is not None:
-            return [found]
-    parts = [part for batch in batches for part in _parts(batch, place, now)]
-    job = parts[0]
-    for part in parts[1:]:
-        job = job.union(part)
-    names = [batch.stream.name for batch in batches]
-    with _few_partitions(job, place.shards), _reading(*names):
-        return list(contents(job.toArrow(), DONE))
 
 
 def close(spark: SparkSession, tasks: Sequence[CloseTask]) -> list[Closed]:
@@ -176,8 +167,7 @@ def close(spark: SparkSession, tasks: Sequence[CloseTask]) -> list[Closed]:
 
 def _partition() -> int:
     """The number of the partition that this task computes."""
-    context = TaskContext.get()
-    assert context is not None
+    context: Any = TaskContext.get()
     return int(context.partitionId())
 
 
@@ -196,7 +186,9 @@ def _parts(batch: Arrived, place: WriteTarget, now: int) -> Iterator[DataFrame]:
 
 
 def _fetched(batch: Arrived, place: WriteTarget) -> Ingested | None:
-    """The few panes of a batch with one feed, put away without workers."""
+    """The panes of a batch with one feed, put away without workers if they are few."""
+    if (batch.panes or SMALL_FEED) >= SMALL_FEED or batch.stream.keep:
+        return None
     feeds = _feeds(batch)
     if not feeds or len(feeds) > 1:
         return None
@@ -258,46 +250,24 @@ def _aggregated(batch: Arrived, feed: Feed) -> DataFrame:
     what = aggregation(feed, moment_sql(batch.stream), sheds=sheds, malformed=malformed)
     promised = promised_sql(batch.known.progress.progress)
     pane = pane_sql(feed, promised, sheds=sheds, malformed=malformed)
-    return _prepared(what, SparkContext._jvm).of(batch.frame, pane, shed_sql(batch.shed, MOMENT))
-
-
-class _Prepared:
-    """An aggregation as columns that are made once for all batches: each is some calls of the JVM, and each
-    batch only four."""
-
-    def __init__(self, what: Aggregation) -> None:
-        self._what = what
-        self._made: Any = None
-
-    def of(self, frame: DataFrame, pane: str, shed: str) -> DataFrame:
-        """The panes of a frame."""
-        known: Any = frame
-        if self._made is None:
-            self._made = self._columns(known)
-        moments, keys, groups, first, rest = self._made
-        rows = known._jdf.select(moments)
-        if shed:  # it is looked at once for each row, before anything else is computed from it
-            rows = rows.select(known._jcols("*", _named(IS_SHED, shed)))
-        rows = rows.select(known._jcols("*", _named(PANE_OF_ROW, pane), *keys))
-        return DataFrame(rows.groupBy(groups).agg(first, rest), frame.sparkSession)
-
-    def _columns(self, frame: Any) -> Any:
-        what = self._what
-        groups = [_named(f"k{place}", f"`{name}`") for place, (name, _) in enumerate(what.keys)]
-        first, *rest = (_named(name, text)._jc for name, text in what.states)
-        return (
-            frame._jcols("*", _named(MOMENT, what.moment)),
-            [_named(name, text) for name, text in what.keys],
-            frame._jcols(_named(BEGIN, PANE_OF_ROW), *groups),
-            first,
-            frame._jseq(rest),
-        )
+    known: Any = batch.frame
+    moments, keys, groups, first, rest = _prepared(what, SparkContext._jvm)
+    rows = known._jdf.select(moments)
+    if batch.shed:  # it is looked at once for each row, before anything else is computed from it
+        rows = rows.select(in_jvm(["*", _named(IS_SHED, shed_sql(batch.shed, MOMENT))]))
+    rows = rows.select(in_jvm(["*", _named(PANE_OF_ROW, pane), *keys]))
+    return DataFrame(rows.groupBy(groups).agg(first, rest), known.sparkSession)
 
 
 @lru_cache(maxsize=64)
-def _prepared(what: Aggregation, jvm: object) -> _Prepared:
-    """For one JVM: what was made in another is nothing here."""
-    return _Prepared(what)
+def _prepared(what: Aggregation, jvm: object) -> Any:
+    """The columns of an aggregation, made once for all batches: each is some calls of the JVM, and each batch
+    only four. They are of one JVM: what was made in another is nothing here."""
+    keys = [_named(name, text) for name, text in what.keys]
+    groups = [_named(f"k{place}", f"`{name}`") for place, (name, _) in enumerate(what.keys)]
+    first, *rest = (_named(name, text) for name, text in what.states)
+    moments = in_jvm(["*", _named(MOMENT, what.moment)])
+    return moments, keys, in_jvm([_named(BEGIN, PANE_OF_ROW), *groups]), first._jc, in_jvm(rest)
 
 
 def _named(name: str, text: str) -> Any:
@@ -327,6 +297,3 @@ def _reading(*streams: str) -> Iterator[None]:
         if len(streams) == 1:
             error.stream = error.stream or streams[0]
         raise
-
-
-__all__ = ["Arrived", "close", "ingest", "late_section"]

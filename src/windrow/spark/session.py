@@ -83,19 +83,13 @@ def start_session(
     where = _with_attempts(master or "local[*]")
     is_here = where.startswith("local")
     java = find_java()
-    own = _settings((*(_BRIEF if is_brief else ()), *java.start_options)) | (
-        _ON_THIS_MACHINE if is_here else {}
-    )
+    own = _settings((*(_BRIEF if is_brief else ()), *java.start_options))
+    chosen = {**own, **(_ON_THIS_MACHINE if is_here else {}), **(settings or {})}
     # an option that only spark-submit would look at
-    workers = (settings or {}).get("spark.pyspark.python", sys.executable)
-    builder = SparkSession.builder.appName(app).master(where)
-    for name, value in {**own, **(settings or {})}.items():
-        builder = builder.config(name, value)
-    with (
-        _environment(_start_environment(java, workers, is_here=is_here)),
-        jvm or Jvm(),
-        job_failed("starting Spark"),
-    ):
+    workers = chosen.get("spark.pyspark.python", sys.executable)
+    builder = SparkSession.builder.appName(app).master(where).config(map=dict(chosen))
+    environment = _environment(_start_environment(java, workers, is_here=is_here))
+    with environment, jvm or Jvm(), job_failed("starting Spark"):
         return builder.getOrCreate()
 
 
@@ -165,6 +159,13 @@ def parallelism(spark: SparkSession) -> int:
 
 
 def _settings(java_options: Sequence[str]) -> dict[str, str]:
+    logging = Path(str(files("windrow.spark"))) / "log4j2.properties"
+    java = (
+        "-Xss8m",  # Spark walks plans recursively, and ours are deep
+        "-Duser.timezone=UTC",
+        f'"-Dlog4j2.configurationFile={logging.as_uri()}"',
+        *java_options,
+    )
     return {
         "spark.sql.session.timeZone": "UTC",
         # Plans are chosen by Windrow; Spark changing them while they run would make updates hard to predict.
@@ -179,19 +180,8 @@ def _settings(java_options: Sequence[str]) -> dict[str, str]:
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # Nobody sees the text of plans that Spark keeps for its page.
         "spark.sql.ui.explainMode": "simple",
-        "spark.driver.extraJavaOptions": _java_options(java_options),
+        "spark.driver.extraJavaOptions": " ".join(java),
     }
-
-
-def _java_options(more: Sequence[str]) -> str:
-    logging = Path(str(files("windrow.spark"))) / "log4j2.properties"
-    options = [
-        "-Xss8m",  # Spark walks plans recursively, and ours are deep
-        "-Duser.timezone=UTC",
-        f'"-Dlog4j2.configurationFile={logging.as_uri()}"',
-        *more,
-    ]
-    return " ".join(options)
 
 
 def _start_environment(java: JavaHome, workers: str, *, is_here: bool) -> dict[str, str]:
@@ -283,9 +273,8 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 
 # ------------------------------------------------------------ warmup
 #
-# A new Spark does everything for the first time: it loads classes, and its Python workers load modules.
-#
-# A small job that needs the same of both is run beside whatever comes next, so that the first real one finds
+# A new Spark does everything for the first time: it loads classes, and its Python workers load modules. A
+# small job that needs the same of both is run beside whatever comes next, so that the first real one finds
 # them there. It is nobody's business how it ends.
 
 
@@ -323,15 +312,14 @@ class KeptWorkers:
 
 
 def _in_background(spark: SparkSession, job: Callable[[SparkSession], None]) -> threading.Thread:
-    thread = threading.Thread(target=_run, args=(spark, job), name="windrow warming", daemon=True)
+    def run() -> None:
+        with suppress(Exception):  # Spark may be stopped meanwhile
+            spark.sparkContext.setJobGroup("windrow warming", "loading what the next jobs need")
+            job(spark)
+
+    thread = threading.Thread(target=run, name="windrow warming", daemon=True)
     thread.start()
     return thread
-
-
-def _run(spark: SparkSession, job: Callable[[SparkSession], None]) -> None:
-    with suppress(Exception):  # Spark may be stopped meanwhile
-        spark.sparkContext.setJobGroup("windrow warming", "loading what the next jobs need")
-        job(spark)
 
 
 def _first_job(spark: SparkSession) -> None:

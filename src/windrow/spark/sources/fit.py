@@ -13,9 +13,11 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql import types as spark
+from pyspark.sql.classic.column import _to_java_column, _to_seq
 from pyspark.sql.types import ArrayType, DateType, StringType, StructType, TimestampNTZType
 from pyspark.sql.types import DataType as SparkType
 
@@ -179,16 +181,18 @@ class Fitting:
     calls of the JVM, and each frame only one or two."""
 
     def __init__(self, columns: Sequence[Column], sound: Column | None = None) -> None:
-        self._columns, self._sound = columns, sound
-        self._chosen: Any = None
+        self._columns, self._sound = in_jvm(columns), sound
 
     def of(self, frame: DataFrame) -> DataFrame:
         """The rows of a frame."""
         known: Any = frame
-        if self._chosen is None:
-            self._chosen = known._jcols(*self._columns)
         rows = known._jdf if self._sound is None else known._jdf.filter(self._sound._jc)
-        return DataFrame(rows.select(self._chosen), frame.sparkSession)
+        return DataFrame(rows.select(self._columns), frame.sparkSession)
+
+
+def in_jvm(columns: Sequence[Column | str]) -> Any:
+    """Columns as the JVM takes several."""
+    return _to_seq(SparkContext._active_spark_context, columns, _to_java_column)  # type: ignore[arg-type]
 
 
 def fit(
