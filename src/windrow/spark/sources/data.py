@@ -16,7 +16,7 @@ from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import QueryError, SourceError
 from windrow.spark.sources.files_source import open_files
-from windrow.spark.sources.fit import check_order_names, check_types, fit, from_spark, match_names
+from windrow.spark.sources.fit import check_order_names, check_types, fitting, from_spark, match_names
 from windrow.spark.sources.generator_source import open_generator
 from windrow.spark.sources.kafka_source import open_kafka
 from windrow.spark.sources.push_source import open_push
@@ -31,7 +31,7 @@ _ROW = "__row"
 def open_data(spark: SparkSession, stream: Stream, data: object) -> Source:
     """The rows of a frame or a table. Only a streaming frame is unbounded."""
     if isinstance(data, DataFrame):
-        frame = fit(data, stream, where="the frame")
+        frame = fitting(data, stream, "the frame").of(data)
         columns = data.schema.simpleString()
         if data.isStreaming:
             return StreamingFrame(frame, f"frame:streaming {columns}")
@@ -46,9 +46,8 @@ def _open_table(spark: SparkSession, stream: Stream, table: pa.Table) -> Source:
     names = match_names(stream, table.column_names, "the table")
     table = table.select(list(dict.fromkeys(names.values())))
     fingerprint = f"table:{table.num_rows} rows {digest(table)}"
-    rows = table.append_column(_ROW, pa.array(np.arange(table.num_rows)))
-    frame = fit(spark.createDataFrame(rows), stream, [F.col(_ROW)], "the table")
-    return Bounded(frame, fingerprint, (_ROW,))
+    rows = spark.createDataFrame(table.append_column(_ROW, pa.array(np.arange(table.num_rows))))
+    return Bounded(fitting(rows, stream, "the table", [F.col(_ROW)]).of(rows), fingerprint, (_ROW,))
 
 
 def infer_schema(data: object) -> Schema:

@@ -15,7 +15,6 @@ import io
 import json
 import re
 import time
-from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from itertools import chain, islice
@@ -98,15 +97,16 @@ class FilesSource(Source):
         self.is_bounded = wanted.bounded
         found = opened_listing(spark, wanted.place, may_be_empty=not wanted.bounded)
         files = [file for file in found if file.size]
-        kind = wanted.format or _common_format(files, wanted)
+        kinds = {wanted.format} if wanted.format else {format_of(file.path) for file in files}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        if kind is None:
+            raise unknown_format(wanted.place)
         order_key = _order_key(kind, wanted)
-        self.hands_on_malformed = (
-            kind != "parquet" and wanted.malformed != "fail" and isinstance(stream, Stream)
-        )
+        is_text = kind != "parquet"
+        self.hands_on_malformed = is_text and wanted.malformed != "fail" and isinstance(stream, Stream)
         check_order_names(stream, [*order_key, *([MALFORMED] if self.hands_on_malformed else ())])
         self.order_key, self.fingerprint = tuple(order_key), wanted.fingerprint(kind)
-        self._reader = _Reader(spark, stream, wanted, kind, list(order_key.values()), self.order_key)
-        self._reader.hands_on = self.hands_on_malformed
+        self._reader = _Reader(spark, stream, wanted, kind, order_key, hands_on=self.hands_on_malformed)
         self._files = found if wanted.bounded else files
         self._read = _Read()
         if files:
@@ -281,10 +281,9 @@ class _Read:
     def keys(self, files: Sequence[SourceFile]) -> pa.Table:
         """What a commit remembers of files that it reads, and of new names of others."""
         self._pending = {_key(file): _facts(file) for file in files}
-        rows = [(key, *known) for key, known in {**self._pending, **self._renamed}.items()]
-        columns = zip(*rows, strict=True) if rows else [[] for _ in keys_schema()]
-        arrays = [pa.array(column, kind.type) for column, kind in zip(columns, keys_schema(), strict=True)]
-        return pa.table(arrays, schema=keys_schema())
+        known = {**self._pending, **self._renamed}
+        rows = [dict(zip(keys_schema().names, (key, *facts), strict=True)) for key, facts in known.items()]
+        return pa.Table.from_pylist(rows, schema=keys_schema())
 
     def new(self, listed: Sequence[SourceFile], title: str) -> list[SourceFile]:
         """The files of a listing that nobody has read; one that has changed since is refused."""
@@ -375,14 +374,6 @@ def _in_path(path: str, root: str) -> list[str]:
     return [folder.partition("=")[0].lower() for folder in folders if "=" in folder]
 
 
-def _common_format(files: Sequence[SourceFile], wanted: FilesUrl) -> str:
-    kinds = {format_of(file.path) for file in files}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind is None:
-        raise unknown_format(wanted.place)
-    return kind
-
-
 def _order_key(kind: str, wanted: FilesUrl) -> dict[str, Column]:
     """What rows are ordered by: files by their times and names, as they are taken. Only Parquet numbers its
     rows; in a bounded read Spark can count lines."""
@@ -399,24 +390,25 @@ def _order_key(kind: str, wanted: FilesUrl) -> dict[str, Column]:
 # ------------------------------------------------------------ reading
 
 
-@dataclass
 class _Reader:
     """Files to rows. `columns` is what was found in the first file; plain values, kept with the commits."""
 
-    spark: SparkSession
-    stream: Stream | Table
-    wanted: FilesUrl
-    kind: str
-    order: list[Column]
-    order_names: tuple[str, ...] = ()
-    columns: dict[str, Any] | None = None
-    where: str = ""
-    #: whether lines that are no rows come along
-    hands_on: bool = False
-
-    def __post_init__(self) -> None:
-        self.where = f"`{self.wanted.place}`"
-        self.root = pattern_root(self.wanted.place)
+    def __init__(
+        self,
+        spark: SparkSession,
+        stream: Stream | Table,
+        wanted: FilesUrl,
+        kind: str,
+        order: dict[str, Column],
+        *,
+        hands_on: bool,
+    ) -> None:
+        self.spark, self.stream, self.wanted, self.kind = spark, stream, wanted, kind
+        self._order_names, self._order = list(order), list(order.values())
+        #: whether lines that are no rows come along
+        self.hands_on = hands_on
+        self.columns: dict[str, Any] | None = None
+        self.where, self.root = f"`{wanted.place}`", pattern_root(wanted.place)
         #: what reads files of one schema, and makes them fit: the same for every epoch
         self._prepared: dict[str, tuple[Any, Fitting]] = {}
 
@@ -529,17 +521,16 @@ class _Reader:
     def table(self, files: Sequence[SourceFile]) -> pa.Table | None:
         """The rows of Parquet files of this machine whose columns are of the declared types as they are; None
         if there is anything about them that Spark had better deal with."""
-        if self.kind != "parquet" or self.columns is None or self.stream.forms:
+        in_paths = any("=" in file.path for file in files)  # a column may be in the path
+        if self.kind != "parquet" or self.columns is None or self.stream.forms or in_paths:
             return None
         names = [field["name"] for field in self.columns["schema"]["fields"]]
-        if any("=" in file.path for file in files):  # a column may be in the path
-            return None
         try:
             found = [parquet_rows(file.path, names, rows_schema(self.stream.schema)) for file in files]
         except (OSError, pa.ArrowException):
             return None
         known = [table for table in found if table is not None]
-        return None if len(known) < len(files) else numbered(known, list(self.order_names))
+        return None if len(known) < len(files) else numbered(known, self._order_names)
 
     def _load(self, kind: str, schema: StructType | None, paths: Sequence[str], **options: Any) -> DataFrame:
         """The files as Spark gives them."""
@@ -574,7 +565,7 @@ class _Reader:
             else:
                 schema = StructType.fromJson(self.columns["schema"])
             reader = self._reader("parquet", schema)
-            shape = fitting(load(self.spark, reader, paths), self.stream, self.order, self.where, row_of())
+            shape = fitting(load(self.spark, reader, paths), self.stream, self.where, self._order, row_of())
             self._prepared[key] = reader, shape
         known, fits = self._prepared[key]
         return fits.of(load(self.spark, known, paths))
@@ -583,21 +574,19 @@ class _Reader:
 
     def _csv_columns(self, path: str) -> dict[str, Any]:
         check_flat(self.stream, "a csv file")
-        header = None
-        if self.wanted.header:
-            header = self._load("csv", None, [path], **self._csv_options()).columns
+        header = self._load_csv(None, [path]).columns if self.wanted.header else None
         csv_schema(self.stream, header, self.where)
         return {"header": header}
 
-    def _csv_options(self) -> dict[str, Any]:
-        return csv_options(header=self.wanted.header, delimiter=self.wanted.delimiter)
+    def _load_csv(self, schema: StructType | None, paths: Sequence[str]) -> DataFrame:
+        options = csv_options(header=self.wanted.header, delimiter=self.wanted.delimiter)
+        return self._load("csv", schema, paths, **options)
 
     def _csv(self, paths: Sequence[str]) -> DataFrame:
         header = None if self.columns is None else self.columns["header"]
-        schema = csv_schema(self.stream, header, self.where)
-        frame = self._load("csv", schema, paths, **self._csv_options())
+        frame = self._load_csv(csv_schema(self.stream, header, self.where), paths)
         how = TextFormat("csv", self.wanted.malformed, self.wanted.delimiter, self.hands_on)
-        return parse_csv(frame, how, self.stream, self.order, file_of(frame), self.where)
+        return parse_csv(frame, how, self.stream, self._order, file_of(frame), self.where)
 
     # JSON.
 
@@ -607,7 +596,7 @@ class _Reader:
         how = TextFormat("json", self.wanted.malformed, hands_on=self.hands_on)
         rows = lines.where(F.trim("value") != "")
         place = file_of(lines)
-        return parse(rows, F.col("value"), how, self.stream, keys, self.order, place, in_files=True)
+        return parse(rows, F.col("value"), how, self.stream, keys, self._order, place, in_files=True)
 
     def _json_keys(self, path: str) -> dict[str, Any]:
         """What the declared columns are called: JSON minds the case of names, SQL does not."""
@@ -671,12 +660,12 @@ def _keys_of(line: bytes) -> list[str]:
 
 
 def _unreadable(wanted: FilesUrl, error: BaseException) -> SourceError:
-    text = reason(error)
+    text, code = reason(error), "bad-files"
+    hint: str | None = "check that the files are what `format` says"
     if not is_local(wanted.place) and is_away(error):
-        return SourceError(f"`{wanted.place}` cannot be read: {text}", code="source-away")
-    hint = "check that the files are what `format` says"
-    if "NANOS" in text:
+        code, hint = "source-away", None
+    elif "NANOS" in text:
         hint = (
             "Spark reads no nanoseconds: write the file with microseconds, in pyarrow coerce_timestamps='us'"
         )
-    return SourceError(f"`{wanted.place}` cannot be read: {text}", code="bad-files", hint=hint)
+    return SourceError(f"`{wanted.place}` cannot be read: {text}", code=code, hint=hint)

@@ -1,9 +1,7 @@
-"""Makes the frame of a source fit its stream: the declared columns, in order, of the declared types.
+"""The frame of a source, made to fit its stream: the declared columns, in order, of the declared types.
 
 Columns are found by name, as SQL does, whatever their case. A type that holds every value of the source's is
 a cast, done by Spark; any other type is refused, because values would change or turn into NULL unseen.
-
-Spark's types and Windrow's: which stands for which.
 """
 
 from __future__ import annotations
@@ -16,10 +14,8 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
-from pyspark.sql import types as spark
+from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.classic.column import _to_java_column, _to_seq
-from pyspark.sql.types import ArrayType, DateType, StringType, StructType, TimestampNTZType
-from pyspark.sql.types import DataType as SparkType
 
 from windrow.algebra import types as dt
 from windrow.algebra.catalog import EPOCHS, Stream, Table, form_text, split_form
@@ -29,93 +25,86 @@ from windrow.algebra.functions.time_patterns import reader
 from windrow.algebra.types import DataType, Kind, as_decimal
 from windrow.errors import QueryError, SourceError, nearest
 from windrow.execution.malformed_rows import TIME, RowShape
-from windrow.spark.sources.malformed_rows import raised
+from windrow.spark.sources.malformed_rows import telling
 
-_BOTH_WAYS: dict[dt.DataType, spark.DataType] = {
-    dt.NULL: spark.NullType(),
-    dt.BOOLEAN: spark.BooleanType(),
-    dt.TINYINT: spark.ByteType(),
-    dt.SMALLINT: spark.ShortType(),
-    dt.INT: spark.IntegerType(),
-    dt.BIGINT: spark.LongType(),
-    dt.FLOAT: spark.FloatType(),
-    dt.DOUBLE: spark.DoubleType(),
-    dt.STRING: spark.StringType(),
-    dt.BINARY: spark.BinaryType(),
-    dt.DATE: spark.DateType(),
-    dt.TIMESTAMP: spark.TimestampType(),
-    dt.INTERVAL: spark.DayTimeIntervalType(),
+_BOTH_WAYS: dict[DataType, T.DataType] = {
+    dt.NULL: T.NullType(),
+    dt.BOOLEAN: T.BooleanType(),
+    dt.TINYINT: T.ByteType(),
+    dt.SMALLINT: T.ShortType(),
+    dt.INT: T.IntegerType(),
+    dt.BIGINT: T.LongType(),
+    dt.FLOAT: T.FloatType(),
+    dt.DOUBLE: T.DoubleType(),
+    dt.STRING: T.StringType(),
+    dt.BINARY: T.BinaryType(),
+    dt.DATE: T.DateType(),
+    dt.TIMESTAMP: T.TimestampType(),
+    dt.INTERVAL: T.DayTimeIntervalType(),
 }
-_FROM_SPARK: dict[type[spark.DataType], dt.DataType] = {
+_FROM_SPARK: dict[type[T.DataType], DataType] = {
     **{type(theirs): ours for ours, theirs in _BOTH_WAYS.items()},
-    spark.TimestampNTZType: dt.TIMESTAMP,  # without a zone it is taken as UTC
-    spark.CharType: dt.STRING,
-    spark.VarcharType: dt.STRING,
+    T.TimestampNTZType: dt.TIMESTAMP,  # without a zone it is taken as UTC
+    T.CharType: dt.STRING,
+    T.VarcharType: dt.STRING,
 }
 
 
-def to_spark(kind: dt.DataType) -> spark.DataType:
+def to_spark(kind: DataType) -> T.DataType:
     """The Spark type that holds the values of a Windrow type."""
     match kind.kind:
-        case dt.Kind.DECIMAL:
-            return spark.DecimalType(kind.precision, kind.scale)
-        case dt.Kind.ARRAY:
-            return spark.ArrayType(to_spark(kind.fields[0][1]))
-        case dt.Kind.STRUCT:
-            return spark.StructType([spark.StructField(name, to_spark(inner)) for name, inner in kind.fields])
+        case Kind.DECIMAL:
+            return T.DecimalType(kind.precision, kind.scale)
+        case Kind.ARRAY:
+            return T.ArrayType(to_spark(kind.fields[0][1]))
+        case Kind.STRUCT:
+            return T.StructType([T.StructField(name, to_spark(inner)) for name, inner in kind.fields])
         case _:
             return _BOTH_WAYS[kind]
 
 
-def from_spark(kind: spark.DataType) -> dt.DataType | None:
+def from_spark(kind: T.DataType) -> DataType | None:
     """The Windrow type for the values of a Spark type; None if there is none."""
-    if isinstance(kind, spark.DecimalType):
+    if isinstance(kind, T.DecimalType):
         return dt.decimal(kind.precision, kind.scale) if 0 <= kind.scale <= kind.precision else None
-    if isinstance(kind, spark.ArrayType):
+    if isinstance(kind, T.ArrayType):
         element = from_spark(kind.elementType)
         return None if element is None else dt.array(element)
-    if isinstance(kind, spark.MapType):
+    if isinstance(kind, T.MapType):
         key, value = from_spark(kind.keyType), from_spark(kind.valueType)
         return None if key is None or value is None else dt.map_of(key, value)
-    if isinstance(kind, spark.StructType):
-        return _from_struct(kind)
+    if isinstance(kind, T.StructType):
+        fields = {field.name: from_spark(field.dataType) for field in kind.fields}
+        return None if None in fields.values() else dt.struct(**fields)  # type: ignore[arg-type]
     return _FROM_SPARK.get(type(kind))
 
 
-def has_map(kind: spark.DataType) -> bool:
+def has_map(kind: T.DataType) -> bool:
     """Whether values of a Spark type have maps in them, which are arrays of entries here."""
     match kind:
-        case spark.MapType():
+        case T.MapType():
             return True
-        case spark.ArrayType():
+        case T.ArrayType():
             return has_map(kind.elementType)
-        case spark.StructType():
+        case T.StructType():
             return any(has_map(field.dataType) for field in kind.fields)
     return False
 
 
-def without_maps(value: Column, kind: spark.DataType) -> Column:
+def without_maps(value: Column, kind: T.DataType) -> Column:
     """A value with its maps as arrays of entries, in the order of their keys."""
     if not has_map(kind):
         return value
     match kind:
-        case spark.MapType():
-            inner = spark.StructType(
-                [spark.StructField("key", kind.keyType), spark.StructField("value", kind.valueType)]
-            )
+        case T.MapType():
+            inner = T.StructType([T.StructField("key", kind.keyType), T.StructField("value", kind.valueType)])
             entries = F.transform(F.map_entries(value), lambda each: without_maps(each, inner))
             return F.array_sort(entries)
-        case spark.ArrayType():
+        case T.ArrayType():
             return F.transform(value, lambda each: without_maps(each, kind.elementType))
-    assert isinstance(kind, spark.StructType)
+    assert isinstance(kind, T.StructType)
     parts = [without_maps(value.getField(f.name), f.dataType).alias(f.name) for f in kind.fields]
     return F.when(value.isNotNull(), F.struct(*parts))
-
-
-def _from_struct(kind: spark.StructType) -> dt.DataType | None:
-    fields = {field.name: from_spark(field.dataType) for field in kind.fields}
-    known = {name: inner for name, inner in fields.items() if inner is not None}
-    return dt.struct(**known) if len(known) == len(kind.fields) else None
 
 
 # ------------------------------------------------------------ wider types
@@ -140,8 +129,9 @@ def holds(wide: DataType, narrow: DataType) -> bool:
         return True
     if narrow.kind in (Kind.ARRAY, Kind.STRUCT):
         return _holds_nested(wide, narrow)
-    if wide.kind is Kind.DECIMAL:
-        return _decimal_holds(wide, narrow)
+    if wide.kind is Kind.DECIMAL and (narrow.is_integer or narrow.kind is Kind.DECIMAL):
+        narrow = as_decimal(narrow)
+        return wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale
     if wide.kind in _EXACT_IN:
         is_float = narrow.kind is Kind.FLOAT and wide.kind is Kind.DOUBLE
         return is_float or narrow.kind in _EXACT_IN[wide.kind]
@@ -150,13 +140,6 @@ def holds(wide: DataType, narrow: DataType) -> bool:
     if wide.kind is Kind.TIMESTAMP:
         return narrow.kind is Kind.DATE
     return wide.is_integer and narrow.is_integer and wide.bounds[1] >= narrow.bounds[1]
-
-
-def _decimal_holds(wide: DataType, narrow: DataType) -> bool:
-    if not (narrow.is_integer or narrow.kind is Kind.DECIMAL):
-        return False
-    narrow = as_decimal(narrow)
-    return wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale
 
 
 def _holds_nested(wide: DataType, narrow: DataType) -> bool:
@@ -173,7 +156,7 @@ def _holds_nested(wide: DataType, narrow: DataType) -> bool:
 
 #: names of the zone in which times without a zone are taken
 ZONES_OF_UTC = {"UTC", "Etc/UTC", "Z", "+00:00", "GMT"}
-_WITHOUT_ZONE = (DateType, TimestampNTZType)
+_SET_ZONE = 'spark.conf.set("spark.sql.session.timeZone", "UTC")'
 
 
 class Fitting:
@@ -195,25 +178,15 @@ def in_jvm(columns: Sequence[Column | str]) -> Any:
     return _to_seq(SparkContext._active_spark_context, columns, _to_java_column)  # type: ignore[arg-type]
 
 
-def fit(
-    frame: DataFrame,
-    stream: Stream | Table,
-    order: Sequence[Column] = (),
-    where: str = "the data",
-    place: Column | None = None,
-) -> DataFrame:
-    """The stream's columns out of `frame`, and after them those of `order`, which have names of their own."""
-    return fitting(frame, stream, order, where, place).of(frame)
-
-
 def fitting(
     frame: DataFrame,
     stream: Stream | Table,
+    where: str,
     order: Sequence[Column] = (),
-    where: str = "the data",
     place: Column | None = None,
 ) -> Fitting:
-    """How `frame`, and all others of its shape, fit a stream.
+    """How `frame`, and all others of its shape, fit a stream: the declared columns, and after them those of
+    `order`, which have names of their own.
 
     Text that is not valid UTF-8, and a number that is no time in the declared unit, is an error when it is
     read; `place` says where a row is from.
@@ -228,36 +201,36 @@ def fitting(
         given = without_maps(F.col(backquoted(names[field.name])), kind)
         if field.type.is_map:
             given = F.array_sort(given)
-        form = forms.get(field.name)
+        form, is_decimal = forms.get(field.name), _is_decimal_text(field.type, from_spark(kind))
         if form is not None:
             value = timed(frame, stream, given.cast("string"), form)
-        elif _is_decimal_text(field.type, from_spark(kind)):
+        elif is_decimal:
             value = _decimal(given, field.type)
         else:
             value = given.cast(to_spark(field.type))
         chosen.append(value.alias(field.name))
-        if form is not None or _is_decimal_text(field.type, from_spark(kind)):
-            faults.append(given.isNotNull() & value.isNull())
-        elif (invalid := _invalid_text(given, frame.schema[names[field.name]].dataType)) is not None:
-            faults.append(invalid)
+        is_read = form is not None or is_decimal
+        fault = given.isNotNull() & value.isNull() if is_read else _invalid_text(given, kind)
+        if fault is not None:
+            faults.append(fault)
     if not faults:
         return Fitting([*chosen, *order])
-    given_values = [F.col(backquoted(names[field.name])) for field in stream.schema]
-    error = raised(RowShape.of(stream, "values"), place, values=given_values)
+    given_values = [F.col(backquoted(name)) for name in names.values()]
+    error = F.raise_error(telling(RowShape.of(stream, "values"), place, values=given_values))
     sound = F.when(reduce(or_, faults), error.cast("boolean")).otherwise(F.lit(True))
     return Fitting([*chosen, *order], sound)
 
 
-def _invalid_text(value: Column, kind: SparkType) -> Column | None:
+def _invalid_text(value: Column, kind: T.DataType) -> Column | None:
     """Whether a value has text in it that is not valid UTF-8; None if it has no text."""
-    if isinstance(kind, StringType):
+    if isinstance(kind, T.StringType):
         return F.coalesce(~F.is_valid_utf8(value), F.lit(False))
-    if isinstance(kind, ArrayType):
+    if isinstance(kind, T.ArrayType):
         if _invalid_text(value, kind.elementType) is None:
             return None
         found = F.exists(value, lambda each: _invalid_text(each, kind.elementType))  # type: ignore[arg-type, return-value]
         return F.coalesce(found, F.lit(False))
-    if isinstance(kind, StructType):
+    if isinstance(kind, T.StructType):
         parts = [_invalid_text(value.getField(field.name), field.dataType) for field in kind.fields]
         known = [part for part in parts if part is not None]
         return reduce(or_, known) if known else None
@@ -276,7 +249,7 @@ def timed(frame: DataFrame, stream: Stream | Table, text: Column, form: str) -> 
             f"times of {stream.title} that name no zone are read as UTC, but the zone of the Spark session is"
             f" {session}",
             code="time-zone",
-            hint='spark.conf.set("spark.sql.session.timeZone", "UTC")',
+            hint=_SET_ZONE,
         )
     if pattern:
         local = F.try_to_timestamp(text, F.lit(pattern))
@@ -314,7 +287,7 @@ def match_names(stream: Stream | Table, available: Iterable[str], where: str) ->
     return names
 
 
-def check_types(schema: StructType, stream: Stream | Table, where: str) -> None:
+def check_types(schema: T.StructType, stream: Stream | Table, where: str) -> None:
     """Refuse a column whose values the declared type does not hold."""
     names = match_names(stream, schema.names, where)
     forms = dict(stream.forms)
@@ -323,17 +296,21 @@ def check_types(schema: StructType, stream: Stream | Table, where: str) -> None:
         ours = from_spark(given)
         if field.name in forms:
             _check_form(stream, field, ours, forms[field.name], where)
-        elif _is_decimal_text(field.type, ours):
-            continue
-        elif ours is None or not holds(field.type, ours):
-            _refuse_type(stream, field, ours or given.simpleString().upper(), where)
+        elif not _is_decimal_text(field.type, ours) and (ours is None or not holds(field.type, ours)):
+            kind = ours or given.simpleString().upper()
+            raise SourceError(
+                f"column `{field.name}` of {stream.title} is declared {field.type}, but {where} has {kind},"
+                f" which {field.type} cannot hold without loss",
+                code="column-type",
+                hint=f"declare it `{field.name} {kind}` and write CAST({field.name} AS {field.type}) in the"
+                " query",
+            )
 
 
 def _check_form(stream: Stream | Table, field: Field, given: DataType | None, form: str, where: str) -> None:
     is_number = given is not None and (given.is_integer or given.is_fractional or given.kind is Kind.DECIMAL)
-    wanted, fits = ("a number", is_number)
-    if form not in EPOCHS:
-        wanted, fits = ("a text", given is not None and given.kind is Kind.STRING)
+    is_text = given is not None and given.kind is Kind.STRING
+    wanted, fits = ("a number", is_number) if form in EPOCHS else ("a text", is_text)
     if not fits:
         raise SourceError(
             f"column `{field.name}` of {stream.title} is declared {form_text(form)}, {wanted}, but {where}"
@@ -346,19 +323,17 @@ def _check_form(stream: Stream | Table, field: Field, given: DataType | None, fo
 def _check_zone(frame: DataFrame, stream: Stream | Table, names: Mapping[str, str]) -> None:
     """Refuse to turn dates and times without a zone into instants of another zone than UTC."""
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    if zone in ZONES_OF_UTC:
+        return
     for field in stream.schema:
-        given = frame.schema[names[field.name]].dataType
         # a number with a unit needs no zone, and is no such type
-        if (
-            zone not in ZONES_OF_UTC
-            and field.type.kind is Kind.TIMESTAMP
-            and isinstance(given, _WITHOUT_ZONE)
-        ):
+        is_without = isinstance(frame.schema[names[field.name]].dataType, T.DateType | T.TimestampNTZType)
+        if field.type.kind is Kind.TIMESTAMP and is_without:
             raise SourceError(
                 f"the times of column `{field.name}` of {stream.title} have no zone and are taken as"
                 f" UTC, but the Spark session's zone is {zone}",
                 code="time-zone",
-                hint='spark.conf.set("spark.sql.session.timeZone", "UTC")',
+                hint=_SET_ZONE,
             )
 
 
@@ -371,15 +346,6 @@ def _decimal(text: Column, kind: DataType) -> Column:
     """The number that a text says; NULL if it says none, or one with more digits than the type has."""
     digits = rf"^\s*[+-]?(\d+(\.\d{{0,{kind.scale}}}0*)?|\.\d{{1,{kind.scale or 1}}}0*)\s*$"
     return F.when(text.rlike(digits), F.trim(text).try_cast(to_spark(kind)))
-
-
-def _refuse_type(stream: Stream | Table, field: Field, given: object, where: str) -> None:
-    raise SourceError(
-        f"column `{field.name}` of {stream.title} is declared {field.type}, but {where} has {given},"
-        f" which {field.type} cannot hold without loss",
-        code="column-type",
-        hint=f"declare it `{field.name} {given}` and write CAST({field.name} AS {field.type}) in the query",
-    )
 
 
 def check_order_names(stream: Stream | Table, order_key: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from windrow.execution.bundle import Few
 from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark.sources.check import GeneratorUrl, read_generator_url
-from windrow.spark.sources.fit import check_order_names, check_types, fit, match_names
+from windrow.spark.sources.fit import check_order_names, check_types, fitting, match_names
 from windrow.spark.sources.generators import GENERATORS, ROW, Settings
 from windrow.spark.sources.ranges import frame_of_parts
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
@@ -173,7 +173,7 @@ class GeneratorSource(Source):
     def _frame(self, first: int, last: int) -> DataFrame:
         parts = in_parts(first, last, self._spark.sparkContext.defaultParallelism)
         frame = frame_of_parts(self._spark, parts, self._read, self._schema)
-        return fit(frame, self._stream, [F.col(ROW)], self._where)
+        return fitting(frame, self._stream, self._where, [F.col(ROW)]).of(frame)
 
     def _table(self, first: int, last: int) -> pa.Table:
         """A few rows, made here."""

@@ -32,24 +32,17 @@ def row_of() -> Column:
     return F.expr("concat(_metadata.file_path, ', row ', _metadata.row_index + 1)")
 
 
-def raised(
-    shape: RowShape, place: Column | None, text: Column | None = None, values: Sequence[Column] = ()
-) -> Column:
-    """Raises the error of a row: where it comes from, and its text or else its values."""
-    return F.raise_error(telling(shape, place, text, values, _MOST_BYTES))
-
-
 def telling(
     shape: RowShape,
     place: Column | None,
     text: Column | None = None,
     values: Sequence[Column] = (),
-    most: int | None = None,
+    most: int | None = _MOST_BYTES,
 ) -> Column:
     """A row that is none, as one text: where it comes from, and its text or else its values, of each of which
     at most so many bytes are told."""
     constant = json.dumps(vars(shape)).encode().hex().upper()
-    parts = [
+    told = [
         F.lit(f"{MARK} {constant}:"),
         _hex(place, "", most),
         F.lit(":"),
@@ -57,8 +50,8 @@ def telling(
         F.lit(":"),
     ]
     if values:
-        parts.append(F.concat_ws(",", *(_hex(value, "-", most) for value in values)))
-    return F.concat(*parts)
+        told.append(F.concat_ws(",", *(_hex(value, "-", most) for value in values)))
+    return F.concat(*told)
 
 
 def _hex(value: Column | None, without: str, most: int | None) -> Column:

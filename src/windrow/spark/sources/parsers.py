@@ -11,9 +11,9 @@ between others, times are read as text, and bytes are kept until they have been 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from secrets import token_hex
 from typing import Any
@@ -28,7 +28,7 @@ from windrow.algebra.types import DataType, Kind
 from windrow.errors import SourceError
 from windrow.execution.malformed_rows import MALFORMED, TIME, RowShape
 from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, timed, to_spark, without_maps
-from windrow.spark.sources.malformed_rows import raised, telling
+from windrow.spark.sources.malformed_rows import telling
 
 _ROW, _PARSED, _TEXT, _PLACE = "__row", "__parsed", "__text", "__place"
 #: no column of anybody's is called that
@@ -55,24 +55,6 @@ class TextFormat:
     hands_on: bool = False
 
 
-@dataclass(frozen=True)
-class _Values:
-    """The declared columns of a row, and the conditions under which it is none."""
-
-    columns: list[Column]
-    faults: list[Column]
-
-
-@dataclass(frozen=True)
-class _Telling:
-    """What is told of a row that is none."""
-
-    shape: RowShape
-    place: Column | None
-    text: Column
-    values: Sequence[Column] = ()
-
-
 def parse(
     frame: DataFrame,
     text: Column,
@@ -91,29 +73,23 @@ def parse(
     where a text is from: words, or, if texts are lines `in_files`, the path of the file.
     """
     names = {name: (keys or {}).get(name, name) for name in stream.schema.names}
-    parsed, row, broken = (_json if how.kind == "json" else _csv)(text, stream, names, how)
+    parsed, read, broken = (_json if how.kind == "json" else _csv)(text, stream, names, how)
     source = F.lit("") if place is None else place
     rows = frame.select(parsed.alias(_PARSED), text.alias(_TEXT), source.alias(_PLACE), *order)
     kept = rows.columns[3:]
-    values = _converted(frame, stream, [row.getField(name) for name in _fields(stream, names, how)])
+    values, faults = _converted(frame, stream, read)
     in_lines = place is not None and in_files
     shape = RowShape.of(stream, how.kind, names, delimiter=how.delimiter, in_lines=in_lines)
-    checked = _Values(values.columns, [*broken, *values.faults])
-    found = _sound(checked, how, stream, _Telling(shape, F.col(_PLACE), F.col(_TEXT)))
+    told = partial(telling, shape, F.col(_PLACE), F.col(_TEXT))
+    found = _sound(values, [*broken, *faults], how, stream, told)
     return _unpacked(rows.select(found.alias(_ROW), *map(F.col, kept)), stream, how)
-
-
-def _fields(stream: Stream | Table, names: Mapping[str, str], how: TextFormat) -> list[str]:
-    """What the columns are called where they are read: in CSV they go by position."""
-    if how.kind == "json":
-        return [names[name] for name in stream.schema.names]
-    return [f"c{place}" for place in range(len(stream.schema))]
 
 
 def _json(
     text: Column, stream: Stream | Table, names: Mapping[str, str], how: TextFormat
-) -> tuple[Column, Column, list[Column]]:
-    """The text as the first of two elements of an array, and the conditions under which it is no object.
+) -> tuple[Column, list[Column], list[Column]]:
+    """The text as the first of two elements of an array, its values, and the conditions under which it is no
+    object.
 
     The other element, and what the array is called, are such as no text can have in it. That element is the
     second one, and the array ends with it, only if the text is one whole value.
@@ -132,24 +108,31 @@ def _json(
         & F.get(read, 1).getField(_END)
     )
     halves = raw.contains("\\u") & F.replace(raw, F.lit("\\\\"), F.lit("")).rlike(_HALVES)
-    return parsed, row, [~F.coalesce(whole, F.lit(False)), ~F.is_valid_utf8(raw), halves]
+    broken = [~F.coalesce(whole, F.lit(False)), ~F.is_valid_utf8(raw), halves]
+    return parsed, [row.getField(name) for name in names.values()], broken
 
 
 def _csv(
     text: Column, stream: Stream | Table, names: Mapping[str, str], how: TextFormat
-) -> tuple[Column, Column, list[Column]]:
-    fields = [T.StructField(f"c{n}", reading_type(field.type)) for n, field in enumerate(stream.schema)]
-    schema = T.StructType([*fields, T.StructField(_CORRUPT, T.StringType())])
+) -> tuple[Column, list[Column], list[Column]]:
+    """The same of CSV, whose columns go by position."""
+    columns = [(f"c{place}", reading_type(field.type)) for place, field in enumerate(stream.schema)]
+    schema = [f"{name} {kind.simpleString()}" for name, kind in columns]
     options = {**_options(), "delimiter": how.delimiter, "escape": '"'}
+    parsed = F.from_csv(text, ", ".join([*schema, f"{backquoted(_CORRUPT)} string"]), options)
     row, raw = F.col(_PARSED), F.col(_TEXT)
     broken = [row.isNull() | row.getField(_CORRUPT).isNotNull(), raw.isNull() | ~F.is_valid_utf8(raw)]
-    return F.from_csv(text, schema_text(schema), options), row, broken
+    return parsed, [row.getField(name) for name, _ in columns], broken
 
 
 def _options() -> dict[str, str]:
     """What both formats are read with. Quotes are those of JSON: all who read a line take it alike."""
-    lines = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT, "timeZone": "UTC"}
-    return {**lines, "allowSingleQuotes": "false"}
+    return {
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": _CORRUPT,
+        "timeZone": "UTC",
+        "allowSingleQuotes": "false",
+    }
 
 
 # Files of CSV, read by Spark's own source: it knows which lines are headers.
@@ -193,20 +176,18 @@ def parse_csv(
     those of `order`."""
     given = {_as_text(name, where): name for name in frame.columns if name != _CORRUPT}
     names = match_names(stream, given, where)
-    read = [F.col(backquoted(given[names[name]])) for name in stream.schema.names]
-    texts = [isinstance(reading_type(field.type), T.StringType) for field in stream.schema]
-    raw = [
-        F.encode(column, _BYTES).cast("string") if text else column
-        for column, text in zip(read, texts, strict=True)
-    ]
-    values = _converted(frame, stream, raw)
+    raw, broken = [], [F.col(_CORRUPT).isNotNull()]
+    for field in stream.schema:
+        column = F.col(backquoted(given[names[field.name]]))
+        if isinstance(reading_type(field.type), T.StringType):
+            column = F.encode(column, _BYTES).cast("string")
+            broken.append(F.coalesce(~F.is_valid_utf8(column), F.lit(False)))
+        raw.append(column)
+    values, faults = _converted(frame, stream, raw)
     line = F.encode(F.col(_CORRUPT), _BYTES).cast("string")
-    faults = [~F.is_valid_utf8(value) for value, text in zip(raw, texts, strict=True) if text]
-    broken = [F.col(_CORRUPT).isNotNull(), *(F.coalesce(fault, F.lit(False)) for fault in faults)]
     header = tuple(given)
     shape = RowShape.of(stream, "csv", names, delimiter=how.delimiter, in_lines=True, header=header)
-    checked = _Values(values.columns, [*broken, *values.faults])
-    found = _sound(checked, how, stream, _Telling(shape, place, line, raw))
+    found = _sound(values, [*broken, *faults], how, stream, partial(telling, shape, place, line, raw))
     return _unpacked(frame.select(found.alias(_ROW), *order), stream, how)
 
 
@@ -248,7 +229,9 @@ def reading_type(kind: DataType) -> T.DataType:
             return to_spark(kind)
 
 
-def _converted(frame: DataFrame, stream: Stream | Table, read: Sequence[Column]) -> _Values:
+def _converted(
+    frame: DataFrame, stream: Stream | Table, read: Sequence[Column]
+) -> tuple[list[Column], list[Column]]:
     """The declared values of what was read, and the conditions under which there are none."""
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
     forms = dict(stream.forms)
@@ -260,7 +243,7 @@ def _converted(frame: DataFrame, stream: Stream | Table, read: Sequence[Column])
             pairs.append((value, column.isNotNull() & value.isNull()))
         else:
             pairs.append(_value(column, field.type, is_utc=zone in ZONES_OF_UTC))
-    return _Values([value for value, _ in pairs], [fault for _, fault in pairs if fault is not None])
+    return [value for value, _ in pairs], [fault for _, fault in pairs if fault is not None]
 
 
 def _value(read: Column, kind: DataType, *, is_utc: bool) -> tuple[Column, Column | None]:
@@ -304,26 +287,31 @@ def _instant(text: Column, *, is_utc: bool) -> Column:
     return F.when(text.rlike(TIME) & parsed.getField(_CORRUPT).isNull(), parsed.getField("t"))
 
 
-def _sound(values: _Values, how: TextFormat, stream: Stream | Table, told: _Telling) -> Column:
+def _sound(
+    values: Sequence[Column],
+    faults: Sequence[Column],
+    how: TextFormat,
+    stream: Stream | Table,
+    told: Callable[..., Column],
+) -> Column:
     """The columns as one struct; under a fault an error, or, where such rows are left out, NULL, or, where
     they are handed on, a struct without values that tells of the row.
 
     It is one expression, so that no column can be had without the check. It looks as if it could change:
     otherwise Spark would parse a text once more for every condition that it moves below.
     """
-    known = (told.shape, told.place, told.text, told.values)
-    columns = [column.alias(f"c{place}") for place, column in enumerate(values.columns)]
-    faulty = reduce(or_, values.faults) | (F.rand(0) < 0)
+    columns = [column.alias(f"c{place}") for place, column in enumerate(values)]
+    faulty = reduce(or_, faults) | (F.rand(0) < 0)
     if how.hands_on:
         kinds = enumerate(to_spark(field.type) for field in stream.schema)
         nothing = [F.lit(None).cast(kind).alias(f"c{place}") for place, kind in kinds]
-        text = telling(*known) if how.malformed == "to" else F.lit("")
+        text = told(most=None) if how.malformed == "to" else F.lit("")
         bad = F.struct(*nothing, text.alias(MALFORMED))
         return F.when(faulty, bad).otherwise(F.struct(*columns, F.lit(None).cast("string").alias(MALFORMED)))
     row = F.struct(*columns)
     if how.malformed == "drop":
         return F.when(~faulty, row)
-    return F.when(faulty, raised(*known)).otherwise(row)
+    return F.when(faulty, F.raise_error(told())).otherwise(row)
 
 
 def _unpacked(rows: DataFrame, stream: Stream | Table, how: TextFormat) -> DataFrame:
@@ -331,11 +319,6 @@ def _unpacked(rows: DataFrame, stream: Stream | Table, how: TextFormat) -> DataF
     chosen = [F.col(_ROW).getField(f"c{place}").alias(name) for place, name in enumerate(names)]
     last = [F.col(_ROW).getField(MALFORMED).alias(MALFORMED)] if how.hands_on else []
     return rows.where(F.col(_ROW).isNotNull()).select(*chosen, *map(F.col, rows.columns[1:]), *last)
-
-
-def schema_text(schema: T.StructType) -> str:
-    """The schema as Spark SQL writes it."""
-    return ", ".join(f"{backquoted(field.name)} {field.dataType.simpleString()}" for field in schema.fields)
 
 
 def check_flat(stream: Stream | Table, where: str) -> None:

@@ -204,7 +204,7 @@ def rows_to_change(table: Table, data: Any) -> list[Values]:
 
 def _spark_rows(table: Table, frame: DataFrame) -> list[Values]:
     from windrow.spark.failures import job_failed
-    from windrow.spark.sources.fit import fit
+    from windrow.spark.sources.fit import fitting
 
     if frame.isStreaming:
         raise SourceError(
@@ -213,7 +213,7 @@ def _spark_rows(table: Table, frame: DataFrame) -> list[Values]:
             hint="declare a stream, or give a frame that is not streaming",
         )
     with job_failed(f"reading {table.title}"):
-        return arrow_rows(table, fit(frame, table, where="the frame").toArrow())
+        return arrow_rows(table, fitting(frame, table, "the frame").of(frame).toArrow())
 
 
 def _is_spark(data: Any) -> bool:
