@@ -14,9 +14,11 @@ from secrets import token_hex
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame as DataFrame
+from pyspark.sql import SparkSession as SparkSession
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery
 
 from windrow.algebra.catalog import Stream
 from windrow.algebra.functions.sql_text import backquoted
@@ -24,17 +26,6 @@ from windrow.execution.bundle import Few
 from windrow.physical.native_sql import moment_sql
 from windrow.spark.failures import job_failed
 from windrow.state.names import RESERVED
-
-__all__ = [
-    "DataFrame",
-    "KeptRange",
-    "SparkSession",
-    "Staging",
-    "StreamingQuery",
-    "own_jobs",
-    "row_count",
-    "rows_between",
-]
 
 _FILE, _MOMENT, _RANK = (f"{RESERVED}{word}" for word in ("file", "moment", "rank"))
 

@@ -10,7 +10,6 @@ from windrow.algebra.catalog import Stream
 from windrow.errors import QueryError, SourceError, nearest
 from windrow.spark.sources import urls
 from windrow.spark.sources.generators import GENERATORS, Disorder, Generator, Settings
-from windrow.spark.sources.push_source import read_push_url
 
 _DEFAULT_RATE = 1000
 #: how many rows may be put in another order in memory
@@ -73,12 +72,20 @@ def read_generator_url(url: urls.SourceUrl) -> GeneratorUrl:
     return GeneratorUrl(generator, settings, rate, rows_per_batch)
 
 
-_READERS: dict[str, Callable[[urls.SourceUrl], object]] = {
+Url = urls.FilesUrl | GeneratorUrl | urls.KafkaUrl | urls.PushUrl
+
+_READERS: dict[str, Callable[[urls.SourceUrl], Url]] = {
     "files": urls.read_files_url,
     "generator": read_generator_url,
     "kafka": urls.read_kafka_url,
-    "push": read_push_url,
+    "push": urls.read_push_url,
 }
+
+
+def read_url(text: str) -> Url:
+    """What the text after FROM says, checked."""
+    url = urls.parse_url(text)
+    return _READERS[url.scheme](url)
 
 
 def check_url(text: str, stream: Stream | None = None) -> None:
@@ -89,7 +96,7 @@ def check_url(text: str, stream: Stream | None = None) -> None:
     Traceback (most recent call last):
     windrow.errors.QueryError: no generator `trafic` (did you mean `traffic`?)
     """
-    read = _read(text)
+    read = read_url(text)
     if isinstance(read, GeneratorUrl) and stream is not None:
         from windrow.spark.sources.generator_source import check_columns
 
@@ -105,14 +112,9 @@ def is_bounded(text: str) -> bool:
     >>> is_bounded("generator:traffic?rows=100"), is_bounded("files:///data/*.csv")
     (True, False)
     """
-    match _read(text):
+    match read_url(text):
         case urls.FilesUrl(bounded=bounded):
             return bounded
         case GeneratorUrl(rate=rate):
             return rate is None
     return False
-
-
-def _read(text: str) -> object:
-    url = urls.parse_url(text)
-    return _READERS[url.scheme](url)

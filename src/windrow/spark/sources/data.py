@@ -15,15 +15,16 @@ from pyspark.sql.types import StructType
 from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
 from windrow.errors import QueryError, SourceError
-from windrow.spark.sources.files_source import open_files
+from windrow.spark.sources.check import read_url
+from windrow.spark.sources.files_source import FilesSource
 from windrow.spark.sources.fit import check_order_names, check_types, fitting, from_spark, match_names
-from windrow.spark.sources.generator_source import open_generator
-from windrow.spark.sources.kafka_source import open_kafka
-from windrow.spark.sources.push_source import open_push
+from windrow.spark.sources.generator_source import GeneratorSource
+from windrow.spark.sources.kafka_source import KafkaSource
+from windrow.spark.sources.push_source import PushSource
 from windrow.spark.sources.source import Bounded, Source
 from windrow.spark.sources.streaming_frame import StreamingFrame
 from windrow.spark.sources.tables import as_table, digest, without_rows
-from windrow.spark.sources.urls import parse_url
+from windrow.spark.sources.urls import FilesUrl, KafkaUrl, PushUrl
 
 _ROW = "__row"
 
@@ -86,9 +87,6 @@ def _no_type(column: str, kind: object) -> SourceError:
     )
 
 
-_OPENERS = {"files": open_files, "generator": open_generator, "kafka": open_kafka, "push": open_push}
-
-
 def open_url(spark: SparkSession, stream: Stream) -> Source:
     """The source that the stream's declaration names."""
     if stream.source is None:
@@ -97,5 +95,12 @@ def open_url(spark: SparkSession, stream: Stream) -> Source:
             code="no-source",
             hint="add FROM '…' to its declaration, or give it data in Python",
         )
-    url = parse_url(stream.source)
-    return _OPENERS[url.scheme](spark, stream, url)
+    match read_url(stream.source):
+        case FilesUrl() as wanted:
+            return FilesSource(spark, stream, wanted)
+        case KafkaUrl() as wanted:  # that brokers do not answer or have no such topic is found out here
+            return KafkaSource(spark, stream, wanted.resolved())
+        case PushUrl() as wanted:
+            return PushSource(stream, wanted)
+        case wanted:
+            return GeneratorSource(spark, stream, wanted)

@@ -59,7 +59,7 @@ from windrow.spark.sources.malformed_rows import file_of, row_of
 from windrow.spark.sources.parquet_files import columns_elsewhere, columns_here, numbered, parquet_rows
 from windrow.spark.sources.parsers import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, Unsettled, keys_schema
-from windrow.spark.sources.urls import FilesUrl, SourceUrl, format_of, read_files_url, unknown_format
+from windrow.spark.sources.urls import FilesUrl, format_of, unknown_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,11 +80,6 @@ _TIME, _FILE, _ROW_INDEX, _BLOCK, _LINE = "__time", "__file", "__row_index", "__
 _SCHEME = re.compile(r"^[\w+.-]+:(?://[^/]*)?(?=/)")
 #: text as Spark reads it
 _LINES = StructType([StructField("value", StringType())])
-
-
-def open_files(spark: SparkSession, stream: Stream, url: SourceUrl) -> FilesSource:
-    """The rows of the files there are, and, unless bounded, of those to come."""
-    return FilesSource(spark, stream, read_files_url(url))
 
 
 class FilesSource(Source):

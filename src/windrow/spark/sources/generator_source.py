@@ -22,7 +22,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from windrow.execution.bundle import Few
 from windrow.kernels.columnar.columns import rows_schema
-from windrow.spark.sources.check import GeneratorUrl, read_generator_url
+from windrow.spark.sources.check import GeneratorUrl
 from windrow.spark.sources.fit import check_order_names, check_types, fitting, match_names
 from windrow.spark.sources.generators import GENERATORS, ROW, Settings
 from windrow.spark.sources.ranges import frame_of_parts
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from windrow.algebra.catalog import Stream
     from windrow.spark.sources.generators import Generator
-    from windrow.spark.sources.urls import SourceUrl
 
 _ROWS_PER_ARROW_BATCH = 1 << 16
 #: fewer rows are not worth a task of their own
@@ -179,8 +178,3 @@ class GeneratorSource(Source):
         """A few rows, made here."""
         made = self._wanted.generator.rows(self._wanted.settings, first, last, (*self._names, ROW))
         return pa.Table.from_batches([made]).rename_columns([*self._stream.schema.names, ROW])
-
-
-def open_generator(spark: SparkSession, stream: Stream, url: SourceUrl) -> GeneratorSource:
-    """The generator that a URL names."""
-    return GeneratorSource(spark, stream, read_generator_url(url))

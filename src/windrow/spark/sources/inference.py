@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from windrow.spark.sources import check, listing, urls
 _ROWS, _FILES = 10_000, 3
 #: what a text looks like, the first that fits; a number with a leading zero is a code, not a number
 _LOOKS = (
+    (re.compile(""), dt.NULL),
     (re.compile(r"(?i)true|false"), dt.BOOLEAN),
     (re.compile(r"[+-]?(0|[1-9]\d{0,17})"), dt.BIGINT),
     (re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?"), dt.DOUBLE),
@@ -70,7 +71,7 @@ def infer_columns(kind: str, name: str, source: str) -> list[tuple[str, str]]:
 
 def widest(texts: Iterable[str]) -> dt.DataType:
     """The type that all of these texts are values of; an empty one is NULL."""
-    return _known(reduce(_common, map(_looks, filter(None, texts)), dt.NULL))
+    return _known(reduce(_common, map(_looks, texts), dt.NULL))
 
 
 def _of_files(declared: str, name: str, wanted: urls.FilesUrl) -> dict[str, dt.DataType]:
@@ -111,12 +112,11 @@ def _of_csv(paths: list[Path], wanted: urls.FilesUrl) -> dict[str, dt.DataType]:
 
 def _of_json(paths: list[Path]) -> dict[str, dt.DataType]:
     row = dt.NULL
-    for path in paths:
-        for line in islice(filter(str.strip, _lines(path)), _ROWS):
-            try:
-                row = _common(row, _of_value(json.loads(line)))
-            except (ValueError, RecursionError):
-                continue  # whoever reads the row says what is wrong with it
+    for line in chain.from_iterable(islice(filter(str.strip, _lines(path)), _ROWS) for path in paths):
+        try:
+            row = _common(row, _of_value(json.loads(line)))
+        except (ValueError, RecursionError):
+            continue  # whoever reads the row says what is wrong with it
     return {} if row.kind is not dt.Kind.STRUCT else dict(_known(row).fields)
 
 
@@ -126,8 +126,6 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _looks(text: str) -> dt.DataType:
-    if not text:
-        return dt.NULL
     return next((kind for look, kind in _LOOKS if look.fullmatch(text)), dt.STRING)
 
 
@@ -160,10 +158,9 @@ def _common(left: dt.DataType, right: dt.DataType) -> dt.DataType:
     if left.kind is right.kind is dt.Kind.ARRAY:
         return dt.array(_common(left.element, right.element))
     if left.kind is right.kind is dt.Kind.STRUCT:
-        known, more = dict(left.fields), dict(right.fields)
-        return dt.struct(
-            **{name: _common(known.get(name, dt.NULL), more.get(name, dt.NULL)) for name in known | more}
-        )
+        some, more = dict(left.fields), dict(right.fields)
+        pairs = {name: (some.get(name, dt.NULL), more.get(name, dt.NULL)) for name in some | more}
+        return dt.struct(**{name: _common(*pair) for name, pair in pairs.items()})
     return dt.STRING
 
 

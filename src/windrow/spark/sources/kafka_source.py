@@ -25,13 +25,10 @@ from windrow.spark.sources.fit import check_order_names
 from windrow.spark.sources.parsers import TextFormat, check_flat, parse
 from windrow.spark.sources.ranges import frame_of_parts, told_to_driver
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
-from windrow.spark.sources.urls import KafkaUrl, SourceUrl, read_kafka_url
+from windrow.spark.sources.urls import KafkaUrl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-# ------------------------------------------------------------ offsets
 
 
 PartitionOffsets = dict[int, int]
@@ -84,18 +81,13 @@ def limited(start: PartitionOffsets, last: PartitionOffsets, most: int) -> Parti
 VALUE, PARTITION, OFFSET = "__value", "__partition", "__offset"
 SCHEMA = f"{VALUE} binary, {PARTITION} int, {OFFSET} bigint"
 _ARROW = pa.schema([(VALUE, pa.binary()), (PARTITION, pa.int32()), (OFFSET, pa.int64())])
-#: what an epoch takes of a stream, unless it is told; the changes of a table are taken together
+#: what an epoch takes of a stream, unless it is told
 _ROWS_PER_BATCH = 1_000_000
 #: seconds between two questions whether a topic is still the same one, where there is nothing to commit; how
 #: long an answer is waited for, and after how many seconds brokers that gave none are asked again
 _ASK_EVERY, _ID_WAIT, _ASK_LATER = 5.0, 1.0, 60.0
 #: the partitions of a position; whatever else it holds has another name
 _PARTITIONS = "partitions"
-
-
-def open_kafka(spark: SparkSession, stream: Stream, url: SourceUrl) -> KafkaSource:
-    """The messages of a topic. That brokers do not answer or have no such topic is found out here."""
-    return KafkaSource(spark, stream, read_kafka_url(url).resolved())
 
 
 @dataclass(frozen=True)
@@ -109,7 +101,8 @@ class ReadMessages:
         number, first, last = part
         with told_to_driver(self.stream), Topic(self.url) as topic:
             for portion in topic.messages(number, first, last):
-                yield _as_batch(number, portion)
+                offsets, values = [offset for offset, _ in portion], [value for _, value in portion]
+                yield pa.record_batch([values, [number] * len(portion), offsets], schema=_ARROW)
 
 
 class KafkaSource(Source):
@@ -130,7 +123,7 @@ class KafkaSource(Source):
             check_flat(stream, "a csv message")
         self._topic: Topic | None = None
         #: where a topic is read from that was never read before
-        self._first: dict[int, int] | None = None
+        self._first: PartitionOffsets | None = None
         #: what was found at the last look, and when to ask which topic it is
         self._bounds: Bounds = {}, {}
         self._ask_at = self._ask_again = 0.0
@@ -202,16 +195,15 @@ class KafkaSource(Source):
         if is_new:  # a commit fixes where it begins, before there is a row
             return Offsets(_position(begun))
         check_still_there(begun, first, last, self._wanted.place)
-        most = self._wanted.rows_per_batch
-        if most is None and isinstance(self._stream, Stream):
-            most = _ROWS_PER_BATCH
+        # the changes of a table are taken together
+        most = self._wanted.rows_per_batch or (_ROWS_PER_BATCH if isinstance(self._stream, Stream) else None)
         taken = last if most is None else limited(begun, last, most)
         if taken == begun:
             return None
         backlog = sum(last.values()) - sum(taken.values())
         return Offsets(_position(taken), backlog=backlog, has_more=backlog > 0)
 
-    def _begun(self, start: Position, latest: Bounds) -> dict[int, int]:
+    def _begun(self, start: Position, latest: Bounds) -> PartitionOffsets:
         """Where the next rows are. Partitions that come later are read from their beginning."""
         stored = start.get(_PARTITIONS)
         if stored is not None:
@@ -221,14 +213,13 @@ class KafkaSource(Source):
         return self._first
 
     def frame(self, start: Position, end: Offsets) -> DataFrame:
-        parts = self._parts(start, end)
-        messages = frame_of_parts(self._spark, parts, ReadMessages(self._stream.name, self._wanted), SCHEMA)
+        parts, wanted = self._parts(start, end), self._wanted
+        messages = frame_of_parts(self._spark, parts, ReadMessages(self._stream.name, wanted), SCHEMA)
         if self._skips_empty:
             messages = messages.filter(F.col(VALUE).isNotNull())
-        wanted = self._wanted
         how = TextFormat(wanted.format, wanted.malformed, wanted.delimiter, self.hands_on_malformed)
         order = [F.col(name) for name in self.order_key]
-        topic = F.lit(f"topic `{self._wanted.topic}`, partition ")
+        topic = F.lit(f"topic `{wanted.topic}`, partition ")
         place = F.concat(topic, order[0], F.lit(", offset "), order[1])
         return parse(messages, F.col(VALUE).cast("string"), how, self._stream, order=order, place=place)
 
@@ -244,9 +235,8 @@ class KafkaSource(Source):
         return Offsets(_position(taken), has_more=True)
 
     def piece(self, start: Position, end: Offsets) -> str:
-        return " and ".join(
-            f"partition {number}, offset {first}" for number, first, _ in self._parts(start, end)
-        )
+        parts = self._parts(start, end)
+        return " and ".join(f"partition {number}, offset {first}" for number, first, _ in parts)
 
     def _parts(self, start: Position, end: Offsets) -> list[tuple[int, int, int]]:
         begun = self._begun(start, ({}, {}))
@@ -263,7 +253,7 @@ def _went_back(before: Bounds, now: Bounds) -> bool:
     )
 
 
-def _position(offsets: dict[int, int]) -> Position:
+def _position(offsets: PartitionOffsets) -> Position:
     return {_PARTITIONS: {str(number): offset for number, offset in offsets.items()}}
 
 
@@ -274,21 +264,10 @@ def _fingerprint(wanted: KafkaUrl, cluster: str | None) -> tuple[str, str]:
     return f"kafka:{cluster or wanted.servers}/{wanted.topic}", f" {wanted.format}{csv}"
 
 
-def _as_batch(partition: int, messages: list[tuple[int, bytes | None]]) -> pa.RecordBatch:
-    columns: list[Any] = [
-        [value for _, value in messages],
-        [partition] * len(messages),
-        [offset for offset, _ in messages],
-    ]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
-    return pa.record_batch(arrays, schema=_ARROW)
-
-
 # ------------------------------------------------------------ client
 #
-# A Kafka topic as offsets and messages, through confluent-kafka, which is imported only when used.
-#
-# Every wait has an end, and every failure becomes a SourceError that says what to look at.
+# A Kafka topic as offsets and messages, through confluent-kafka, which is imported only when used. Every wait
+# has an end, and every failure becomes a SourceError that says what to look at.
 
 
 _MESSAGES_AT_ONCE = 10_000
@@ -388,9 +367,7 @@ class Topic:
         self._has_controller = metadata.controller_id in metadata.brokers
         found = metadata.topics[self._url.topic]
         if found.error is not None or not found.partitions:
-            reason = (
-                self._url.scrubbed(found.error.str()) if found.error is not None else "it has no partitions"
-            )
+            reason = "it has no partitions" if found.error is None else self._url.scrubbed(found.error.str())
             if found.error is not None and found.error.code() not in self._of_topics:
                 raise SourceError(
                     f"`{self._url.place}` cannot be read for now: {reason}",
@@ -407,14 +384,13 @@ class Topic:
     def bounds(self) -> Bounds:
         """For each partition the first offset that is still there, and the one after the last."""
         _, partitions = self.describe()
-        first: dict[int, int] = {}
-        last: dict[int, int] = {}
+        first: PartitionOffsets = {}
+        last: PartitionOffsets = {}
         for partition in partitions:
             place = self._kafka.TopicPartition(self._url.topic, partition)
             with self._clear_errors():
-                first[partition], last[partition] = self._consumer.get_watermark_offsets(
-                    place, timeout=self._url.timeout_seconds
-                )
+                found = self._consumer.get_watermark_offsets(place, timeout=self._url.timeout_seconds)
+            first[partition], last[partition] = found
         return first, last
 
     def messages(self, partition: int, first: int, last: int) -> Iterator[list[tuple[int, bytes | None]]]:
@@ -430,26 +406,27 @@ class Topic:
             for event in events:
                 self._check(event, partition, position, last)
             if events:
-                position, heard = (
-                    max(position, *(_position_after(event) for event in events)),
-                    time.monotonic(),
-                )
+                # a message is at its offset; the end of a partition is at the offset of what comes next
+                after = (event.offset() + (0 if event.error() else 1) for event in events)
+                position, heard = max(position, *after), time.monotonic()
             elif time.monotonic() - heard > self._url.timeout_seconds:
                 raise self._away(partition, position, last, "no more messages come")
             found = [(event.offset(), event.value()) for event in events if not event.error()]
             yield [(offset, value) for offset, value in found if offset < last]
 
     def _check(self, event: Any, partition: int, position: int, last: int) -> None:
-        error = event.error()
-        if error is None or error.code() == self._kafka.KafkaError._PARTITION_EOF:
+        error, errors = event.error(), self._kafka.KafkaError
+        if error is None or error.code() == errors._PARTITION_EOF:
             return
         reason = self._url.scrubbed(error.str())
-        if error.code() in (
-            self._kafka.KafkaError.OFFSET_OUT_OF_RANGE,
-            self._kafka.KafkaError._AUTO_OFFSET_RESET,
-        ):
-            raise self._lost(partition, position, last, reason)
-        raise self._away(partition, position, last, reason)
+        if error.code() not in (errors.OFFSET_OUT_OF_RANGE, errors._AUTO_OFFSET_RESET):
+            raise self._away(partition, position, last, reason)
+        raise SourceError(
+            f"rows {position} to {last - 1} of partition {partition} of `{self._url.place}` cannot be read:"
+            f" {reason}",
+            code="lost-rows",
+            hint="if they are past the topic's retention they are gone: start with a new state directory",
+        )
 
     def _away(self, partition: int, position: int, last: int, reason: str) -> SourceError:
         return SourceError(
@@ -478,19 +455,6 @@ class Topic:
             return str(found) if is_known else None
         except Exception:  # noqa: BLE001  whatever the reason, the topic can be read without
             return None
-
-    def _lost(self, partition: int, position: int, last: int, reason: str) -> SourceError:
-        return SourceError(
-            f"rows {position} to {last - 1} of partition {partition} of `{self._url.place}` cannot be read:"
-            f" {reason}",
-            code="lost-rows",
-            hint="if they are past the topic's retention they are gone: start with a new state directory",
-        )
-
-
-def _position_after(event: Any) -> int:
-    """A message is at its offset; the end of a partition is at the offset of what comes next."""
-    return int(event.offset()) + (0 if event.error() else 1)
 
 
 def _text(error: BaseException) -> str:

@@ -7,7 +7,7 @@ hashes of keys. More than a little waiting is refused: whoever pushes is told to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -19,17 +19,14 @@ import pyarrow as pa
 
 from windrow.algebra.catalog import Stream
 from windrow.algebra.values import canonical_rows
-from windrow.errors import DataError, StateError
+from windrow.errors import DataError, StateError, first_line
 from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, published, rows_schema
 from windrow.kernels.intake import Intake, off_grid
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
 from windrow.spark.sources.tables import as_table
-from windrow.spark.sources.urls import SourceUrl, count, read_options
+from windrow.spark.sources.urls import PushUrl
 
 ROW = "__row"
-#: what waits at most, and what an epoch takes at most, unless it is told
-_WAITING, _PER_BATCH = 1_000_000, 500_000
-_OPTIONS = {"rows_per_batch": count, "rows_waiting": count}
 
 
 @dataclass(eq=False)
@@ -47,15 +44,16 @@ class PushSource(Source):
     order_key = (ROW,)
     wakes = True
 
-    def __init__(self, stream: Stream, *, most_waiting: int = _WAITING, per_batch: int = _PER_BATCH) -> None:
-        self._stream, self._most, self._per_batch = stream, most_waiting, per_batch
+    def __init__(self, stream: Stream, wanted: PushUrl) -> None:
+        self._stream, self._wanted = stream, wanted
         self._schema = rows_schema(stream.schema)
+        self._columns = set(map(str.lower, self._schema.names))
         self.fingerprint = "push:"
         self._lock = Lock()
         self._waiting: list[Push] = []
         #: the commit of each key that is known, or 0 if it was in an earlier life
         self._known: dict[bytes, int] = {}
-        self._wake = _nothing
+        self._wake: Callable[[], None] = lambda: None
 
     def describe(self) -> str:
         return "push: rows given by programs"
@@ -67,7 +65,7 @@ class PushSource(Source):
             self._wake = begun.wake
 
     def end(self) -> None:
-        self._wake = _nothing
+        self._wake = lambda: None
 
     def give(self, rows: Any, key: str | None = None) -> Push:
         """Let rows wait for the next epoch. One whose key is known is done already."""
@@ -86,7 +84,7 @@ class PushSource(Source):
                 if same is not None:
                     return same
             waiting = sum(each.rows.num_rows for each in self._waiting)
-            if self._waiting and waiting + table.num_rows > self._most:
+            if self._waiting and waiting + table.num_rows > self._wanted.rows_waiting:
                 raise StateError(
                     f"{waiting:,} rows of stream `{self._stream.name}` wait to be taken, and no more may",
                     code="busy",
@@ -113,14 +111,12 @@ class PushSource(Source):
         with self._lock:
             self._let_go_of_known()
             for push in (each for each in latest if each in self._waiting):
-                if taken and rows + push.rows.num_rows > self._per_batch:
+                if taken and rows + push.rows.num_rows > self._wanted.rows_per_batch:
                     break
                 rows += push.rows.num_rows
                 taken.append(push)
             left = sum(each.rows.num_rows for each in self._waiting) - rows
-        if not taken:
-            return None
-        return Offsets({"row": int(start.get("row", 0)) + rows}, tuple(taken), left, has_more=left > 0)
+        return _upto(start, taken, backlog=left, has_more=left > 0)
 
     def _let_go_of_known(self) -> None:
         """Pushes that waited before it was known that an earlier life had them are done."""
@@ -137,15 +133,10 @@ class PushSource(Source):
     def rest(self, start: Position, end: Offsets) -> Offsets | None:
         with self._lock:
             left = tuple(push for push in end.items if push in self._waiting)
-        rows = sum(push.rows.num_rows for push in left)
-        return (
-            Offsets({"row": int(start.get("row", 0)) + rows}, left, has_more=end.has_more) if left else None
-        )
+        return _upto(start, left, has_more=end.has_more)
 
     def half(self, start: Position, end: Offsets) -> Offsets | None:
-        taken = end.items[: len(end.items) // 2]
-        rows = sum(push.rows.num_rows for push in taken)
-        return Offsets({"row": int(start.get("row", 0)) + rows}, taken, has_more=True) if taken else None
+        return _upto(start, end.items[: len(end.items) // 2], has_more=True)
 
     def piece(self, start: Position, end: Offsets) -> str:
         return f"a push of {end.at['row'] - int(start.get('row', 0)):,} rows"
@@ -168,55 +159,40 @@ class PushSource(Source):
         if isinstance(rows, list | tuple):
             return self._given(rows)
         given = as_table(rows)
-        names = {name.lower(): name for name in given.column_names}
-        strange = next(
-            (n for n in given.column_names if n.lower() not in map(str.lower, self._schema.names)), None
-        )
+        names = self._by_column(given.column_names)
         absent = next((n for n in self._schema.names if n.lower() not in names), None)
-        if strange is not None or absent is not None:
-            raise _misfit(
-                self._stream, f"has no column `{strange}`" if strange else f"needs a column `{absent}`"
-            )
+        if absent is not None:
+            raise self._misfit(f"needs a column `{absent}`")
         try:
             columns = [given[names[each.name.lower()]].cast(each.type) for each in self._schema]
         except pa.ArrowException as error:
-            raise _misfit(self._stream, str(error).partition("\n")[0]) from None
+            raise self._misfit(first_line(error)) from None
         return pa.table(columns, schema=self._schema)
 
     def _given(self, rows: Sequence[Any]) -> pa.Table:
-        names = self._stream.schema.names
-        values = [tuple(_by_name(self._stream, row, names)) if isinstance(row, dict) else row for row in rows]
+        values = [self._in_order(row) if isinstance(row, dict) else row for row in rows]
         known = canonical_rows(self._stream.schema, values, self._stream.title)
         return published(frame_of(self._stream.schema, known).to_arrow(), self._schema)
 
+    def _in_order(self, row: dict[str, Any]) -> tuple[Any, ...]:
+        names = self._by_column(row)
+        return tuple(row.get(names.get(name.lower(), "")) for name in self._schema.names)
 
-def _by_name(stream: Stream, row: dict[str, Any], names: Sequence[str]) -> list[Any]:
-    given = {name.lower(): value for name, value in row.items()}
-    known = {name.lower() for name in names}
-    strange = next((name for name in row if name.lower() not in known), None)
-    if strange is not None:
-        raise _misfit(stream, f"has no column `{strange}`")
-    return [given.get(name.lower()) for name in names]
+    def _by_column(self, given: Collection[str]) -> dict[str, str]:
+        """Names as they are given, by those of columns in lower case; one that is no column's is refused."""
+        strange = next((name for name in given if name.lower() not in self._columns), None)
+        if strange is not None:
+            raise self._misfit(f"has no column `{strange}`")
+        return {name.lower(): name for name in given}
 
-
-def _misfit(stream: Stream, what: str) -> DataError:
-    columns = ", ".join(f"{field.name} {field.type}" for field in stream.schema)
-    return DataError(
-        f"stream `{stream.name}` {what}", code="malformed-row", hint=f"its columns are {columns}"
-    )
-
-
-def _nothing() -> None:
-    """Nobody waits for rows."""
+    def _misfit(self, what: str) -> DataError:
+        columns = ", ".join(f"{field.name} {field.type}" for field in self._stream.schema)
+        return DataError(
+            f"stream `{self._stream.name}` {what}", code="malformed-row", hint=f"its columns are {columns}"
+        )
 
 
-def read_push_url(url: SourceUrl) -> dict[str, int]:
-    """The options of `push:`, checked."""
-    return read_options(url.options, _OPTIONS, "push:")
-
-
-def open_push(_: Any, stream: Stream, url: SourceUrl) -> PushSource:
-    """A stream that programs push rows to."""
-    options = read_push_url(url)
-    how = {"most_waiting": options.get("rows_waiting"), "per_batch": options.get("rows_per_batch")}
-    return PushSource(stream, **{name: value for name, value in how.items() if value is not None})
+def _upto(start: Position, taken: Sequence[Push], **how: Any) -> Offsets | None:
+    """The end of some pushes; None if there are none."""
+    rows = sum(push.rows.num_rows for push in taken)
+    return Offsets({"row": int(start.get("row", 0)) + rows}, tuple(taken), **how) if taken else None

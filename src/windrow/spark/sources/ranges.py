@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -47,17 +47,14 @@ def told_by_task(raised: str) -> SourceError | None:
     return error
 
 
-@dataclass(frozen=True)
-class _ReadParts:
-    """What a task does with the numbers of its parts."""
-
-    parts: tuple[Any, ...]
-    read: Callable[[Any], Iterator[pa.RecordBatch]]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from self.read(self.parts[number])
+def _read_parts(
+    parts: Sequence[Any],
+    read: Callable[[Any], Iterator[pa.RecordBatch]],
+    numbers: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from read(parts[number])
 
 
 def frame_of_parts(
@@ -68,4 +65,4 @@ def frame_of_parts(
 ) -> DataFrame:
     """The rows of all parts, each read by a task of its own."""
     numbers = spark.range(0, len(parts), 1, max(1, len(parts)))
-    return numbers.mapInArrow(_ReadParts(tuple(parts), read), schema)
+    return numbers.mapInArrow(partial(_read_parts, tuple(parts), read), schema)

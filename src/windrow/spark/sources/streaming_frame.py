@@ -56,7 +56,7 @@ class StreamingFrame(Source):
         self._frame, self.fingerprint = frame, fingerprint
         self._lock = Lock()
         self._query: StreamingQuery | None = None
-        self._begun: Begun | None = None
+        self._begun = Begun("", {})
         self._waiting: FrameBatch | None = None
         self._ended = False
         self._starts_left = _STARTS
@@ -81,17 +81,14 @@ class StreamingFrame(Source):
 
     def _start(self) -> None:
         """Begin, or go on where the checkpoint is."""
-        assert self._begun is not None
         self._starts_left -= 1
         # Names are for people, and must differ within a session, which several engines may use.
         name = f"windrow {self._begun.stream} {token_hex(4)}"
         with self._reading():
             writer = self._frame.writeStream.foreachBatch(self._on_batch)
             writer = writer.option("checkpointLocation", str(self._begun.folder)).queryName(name)
-            if self._begun.once:
-                writer = writer.trigger(availableNow=True)
-            else:
-                writer = writer.trigger(processingTime=self._begun.trigger)
+            once, trigger = self._begun.once, self._begun.trigger
+            writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=trigger)
             self._query = writer.start()
 
     def end(self) -> None:
@@ -105,9 +102,7 @@ class StreamingFrame(Source):
                 self._query.stop()
 
     def is_over(self) -> bool:
-        if self._waiting is not None or self._is_active():
-            return False
-        return not self._began_again()
+        return self._waiting is None and not self._is_active() and not self._began_again()
 
     def latest(self) -> FrameBatch | None:
         if self._waiting is None and not self._is_active():
@@ -120,8 +115,9 @@ class StreamingFrame(Source):
     def upto(self, start: Position, latest: FrameBatch | None) -> Offsets | None:
         if latest is None or latest.done.is_set():
             return None
-        stream = self._begun.stream if self._begun is not None else ""
-        if not _is_next(stream, start, latest):  # the last commit holds it already, and Spark did not know
+        if not _is_next(
+            self._begun.stream, start, latest
+        ):  # the last commit holds it already, and Spark did not know
             self.committed(Offsets({}, (latest,)), 0)
             return None
         return Offsets({"query": latest.query, "batch": latest.number}, (latest,))
@@ -130,28 +126,25 @@ class StreamingFrame(Source):
         return end.items[0].frame
 
     def committed(self, end: Offsets, commit: int) -> None:
-        self._settle(end.items[0], committed=True)
-
-    def _settle(self, batch: FrameBatch, *, committed: bool) -> None:
+        batch = end.items[0]
         with self._lock:
             if self._waiting is batch:
                 self._waiting = None
-        batch.settle(committed=committed)
+        batch.settle(committed=True)
 
     # ------------------------------------------------------------ Spark's side
 
     def _on_batch(self, frame: DataFrame, number: int) -> None:
         """Spark's callback: whatever happens inside, it returns only if the batch is committed."""
-        assert self._begun is not None
         try:
-            self._hand_over(FrameBatch(frame, self._id(), number))
+            metadata = json.loads((self._begun.folder / "metadata").read_text())
+            self._hand_over(FrameBatch(frame, str(metadata["id"]), number))
             crash_point("before-spark-commit")
         except BaseException as error:  # noqa: BLE001  even SystemExit: Spark would wait for it for ever
             self.failure = error
             raise RuntimeError(f"batch {number} of stream {self._begun.stream} is not committed") from None
 
     def _hand_over(self, batch: FrameBatch) -> None:
-        assert self._begun is not None
         with self._lock:
             if self._ended:
                 raise NotCommitted("the engine is stopping")
@@ -160,11 +153,6 @@ class StreamingFrame(Source):
         batch.done.wait()
         if not batch.is_committed:
             raise NotCommitted("the engine is stopping")
-
-    def _id(self) -> str:
-        assert self._begun is not None
-        metadata = json.loads((self._begun.folder / "metadata").read_text())
-        return str(metadata["id"])
 
     # ------------------------------------------------------------ failures
 
@@ -191,7 +179,7 @@ class StreamingFrame(Source):
 
     @property
     def _what(self) -> str:
-        return f"reading stream `{self._begun.stream if self._begun else ''}`"
+        return f"reading stream `{self._begun.stream}`"
 
     def _reading(self) -> AbstractContextManager[None]:
         return job_failed(self._what)
@@ -200,10 +188,9 @@ class StreamingFrame(Source):
 def _is_next(stream: str, start: Position, batch: FrameBatch) -> bool:
     """Whether a batch is the one after the last commit; False if the last commit holds it already."""
     query, last = start.get("query"), start.get("batch")
+    known = "none was ever committed" if query is None else f"batch {last} was committed last"
     if query is None:
-        if batch.number != 0:
-            raise _other_batch(stream, f"batch {batch.number}", "none was ever committed")
-        return True
+        last, query = -1, batch.query
     if query != batch.query:
         raise StateError(
             f"stream `{stream}`: Spark's checkpoint is not the one this state belongs to: it begins anew, and"
@@ -214,13 +201,9 @@ def _is_next(stream: str, start: Position, batch: FrameBatch) -> bool:
     if batch.number == last:
         return False
     if last is None or batch.number != last + 1:
-        raise _other_batch(stream, f"batch {batch.number}", f"batch {last} was committed last")
+        raise StateError(
+            f"stream `{stream}`: Spark's checkpoint goes on with batch {batch.number}, but {known}",
+            code="checkpoint-mismatch",
+            hint="restore the whole state directory from one backup, or start with a new one",
+        )
     return True
-
-
-def _other_batch(stream: str, found: str, known: str) -> StateError:
-    return StateError(
-        f"stream `{stream}`: Spark's checkpoint goes on with {found}, but {known}",
-        code="checkpoint-mismatch",
-        hint="restore the whole state directory from one backup, or start with a new one",
-    )

@@ -13,20 +13,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, SparkSession
 
 from windrow.algebra.catalog import Table
 from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.functions.sql_text import backquoted
 from windrow.algebra.types import STRING, struct
 from windrow.errors import DataError, QueryError, SourceError, WindrowError
+from windrow.spark.failures import job_failed
 from windrow.spark.sources import urls
-from windrow.spark.sources.tables import Values, given_rows
+from windrow.spark.sources.files_source import FilesSource
+from windrow.spark.sources.kafka_source import KafkaSource
+from windrow.spark.sources.listing import opened_listing
+from windrow.spark.sources.source import Position
+from windrow.spark.sources.tables import Values, arrow_rows, given_rows
 from windrow.state.manifest import SourceFile, SourceState
-
-if TYPE_CHECKING:
-    from windrow.spark.frames import SparkSession
-    from windrow.spark.sources.source import Offsets, Position
 
 #: files that change while they are read are read again, so many times, after so many seconds
 _TRIES, _PAUSE = 5, 0.2
@@ -124,8 +127,6 @@ class FilesContent:
         )
 
     def _look(self) -> tuple[SourceFile, ...]:
-        from windrow.spark.sources.listing import opened_listing
-
         found = opened_listing(self._spark, self._wanted.place, may_be_empty=False)
         files = tuple(sorted(found, key=lambda file: file.path))
         kind = self._wanted.format
@@ -139,16 +140,8 @@ class FilesContent:
         return files
 
     def _read(self) -> list[Values]:
-        from windrow.spark.failures import job_failed
-        from windrow.spark.sources.files_source import FilesSource
-        from windrow.spark.sources.tables import arrow_rows
-
         source = FilesSource(self._spark, self._table, self._wanted)
-        frame = source.all_rows()
-        if self._in_order:
-            frame = frame.orderBy(*map(backquoted, source.order_key))
-        with job_failed(f"reading {self._table.title}"):
-            return arrow_rows(self._table, frame.select(*map(backquoted, self._table.schema.names)).toArrow())
+        return _rows_in_order(self._table, source.all_rows(), source.order_key if self._in_order else ())
 
 
 class FilesChangelog(FilesContent):
@@ -177,28 +170,23 @@ class KafkaChangelog:
         self._read: Position = {}
 
     def news(self, before: SourceState) -> Content | None:
-        from windrow.spark.sources.kafka_source import KafkaSource
-
         source = KafkaSource(self._spark, self._changes, self._wanted.resolved(), skips_empty=True)
         try:
             end = source.upto(self._read, source.latest())
             if end is None:
                 return None
-            self._folded.add(self._rows(source, end))
+            frame = source.frame(self._read, end)
+            self._folded.add(_rows_in_order(self._changes, frame, source.order_key))
         finally:
             source.end()
         self._read = end.at
         return Content(self._folded.rows, SourceState(fingerprint=source.fingerprint, offsets=end.at))
 
-    def _rows(self, source: Any, end: Offsets) -> list[Values]:
-        from windrow.spark.failures import job_failed
-        from windrow.spark.sources.tables import arrow_rows
 
-        frame = source.frame(self._read, end).orderBy(*map(backquoted, source.order_key))
-        with job_failed(f"reading {self._changes.title}"):
-            return arrow_rows(
-                self._changes, frame.select(*map(backquoted, self._changes.schema.names)).toArrow()
-            )
+def _rows_in_order(table: Table, frame: DataFrame, order: Sequence[str]) -> list[Values]:
+    ordered = frame.orderBy(*map(backquoted, order)) if order else frame
+    with job_failed(f"reading {table.title}"):
+        return arrow_rows(table, ordered.select(*map(backquoted, table.schema.names)).toArrow())
 
 
 #: the forms of a changelog: a column that says what happens to the row, or before, after and op of Debezium
@@ -321,29 +309,28 @@ def table_url(table: Table) -> tuple[urls.FilesUrl | urls.KafkaUrl, str | None]:
     """Where a table's declaration says its content is, and the form of the changelog, if it is one."""
     assert table.source is not None
     url = urls.parse_url(table.source)
-    asked = {name: value for name, value in url.options.items() if name == _CHANGELOG}
-    form = urls.read_options(asked, {_CHANGELOG: urls.choice(*CHANGELOGS)}, f"{url.scheme}:").get(_CHANGELOG)
-    plain = replace(url, options={n: v for n, v in url.options.items() if n != _CHANGELOG})
-    if plain.options.get("malformed") == "to":
-        raise QueryError(
+    form = url.options.pop(_CHANGELOG, None)
+    if form is not None:
+        known = {_CHANGELOG: urls.choice(*CHANGELOGS)}
+        form = urls.read_options({_CHANGELOG: form}, known, f"{url.scheme}:")[_CHANGELOG]
+    if url.options.get("malformed") == "to":
+        raise urls.bad_option(
             f"malformed rows of {table.title} cannot go to a sink: all of it is read at every change",
-            code="bad-option",
-            hint="say `malformed=drop`, or mend them",
+            "say `malformed=drop`, or mend them",
         )
     if form is not None:
         changes_of(table, form)
     if url.scheme == "files":
         with _naming_changelog():
-            files = replace(urls.read_files_url(plain), bounded=True)
-        is_json = (files.format or "json") == "json"
-        if form == "debezium" and not is_json:
+            files = replace(urls.read_files_url(url), bounded=True)
+        if form == "debezium" and files.format not in (None, "json"):
             raise QueryError(
                 f"{table.title}: changes of Debezium are JSON", code="bad-source", hint="say `?format=json`"
             )
         return (replace(files, absent="null") if form == "debezium" else files), form
     if url.scheme == "kafka" and form is not None:
         with _naming_changelog():
-            return urls.read_kafka_url(plain), form
+            return urls.read_kafka_url(url), form
     raise QueryError(
         f"{table.title} cannot be read from `{url.scheme}:`: that never has the whole content of a table",
         code="bad-source",

@@ -1,6 +1,5 @@
-"""Tables in memory, of pandas, Polars or Arrow, in the few Arrow types that Spark takes.
-
-Rows of a table, from whatever holds them: tuples, dictionaries, frames and tables of all kinds.
+"""Tables in memory, of pandas, Polars or Arrow, in the few Arrow types that Spark takes; and the rows of a
+table, from whatever holds them: tuples, dictionaries, frames and tables of all kinds.
 
 >>> from windrow.language.compile import declare_table
 >>> items = declare_table("items", "item BIGINT, name STRING")
@@ -52,7 +51,8 @@ def as_table(data: object) -> pa.Table:
         raise SourceError(
             f"the data is no table: {first_line(error)}", hint="give every column one type"
         ) from None
-    return _plain(table)
+    columns = list(map(_plain_column, table.schema, table.columns))
+    return pa.table(columns, names=table.column_names)
 
 
 def _to_arrow(data: Any) -> pa.Table:
@@ -78,13 +78,6 @@ def without_rows(data: Any) -> Any:
     """A lazy frame without its rows, which would be computed for nothing; any other data as it is."""
     is_lazy = type(data).__module__.startswith("polars.") and hasattr(data, "collect")
     return data.limit(0) if is_lazy else data
-
-
-def _plain(table: pa.Table) -> pa.Table:
-    columns = [
-        _plain_column(field, column) for field, column in zip(table.schema, table.columns, strict=True)
-    ]
-    return pa.table(columns, names=table.column_names)
 
 
 def _plain_column(field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -121,32 +114,14 @@ def digest(table: pa.Table) -> str:
 
     Under a NULL any bits may lie; so a column counts as its values and, apart from them, where they are.
     """
-    hashing = _HashingFile()
+    hashed = blake2b(digest_size=16)
     for name, column in zip(table.column_names, table.columns, strict=True):
         for part in (column.is_valid(), column.drop_null()):
-            piece = pa.table({name: part}).combine_chunks()
-            with pa.ipc.new_stream(hashing, piece.schema) as writer:
+            piece, written = pa.table({name: part}).combine_chunks(), pa.BufferOutputStream()
+            with pa.ipc.new_stream(written, piece.schema) as writer:
                 writer.write_table(piece)
-    return hashing.hash.hexdigest()
-
-
-class _HashingFile:
-    """A file that keeps nothing but a hash of what is written to it."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self.hash = blake2b(digest_size=16)
-
-    def write(self, data: bytes) -> int:
-        self.hash.update(data)
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is kept back."""
-
-    def close(self) -> None:
-        """There is nothing to close."""
+            hashed.update(written.getvalue())
+    return hashed.hexdigest()
 
 
 Values = tuple[Any, ...]
@@ -174,22 +149,17 @@ def arrow_rows(table: Table, data: pa.Table) -> list[Values]:
     check_types(spark_schema(data.schema), table, "the data")
     names = match_names(table, data.column_names, "the data")
     kinds = [to_arrow_type(to_spark(field.type), timezone="UTC") for field in table.schema]
-    columns = [
-        _cast(data[names[field.name]], kind, f"{table.title}.{field.name}")
-        for field, kind in zip(table.schema, kinds, strict=True)
-    ]
+    columns = []
+    for field, kind in zip(table.schema, kinds, strict=True):
+        try:
+            columns.append(data[names[field.name]].cast(kind))
+        except pa.ArrowInvalid as error:  # as of a text that is no such number
+            what = f"{table.title}.{field.name} is {kind}: {error}"
+            raise DataError(what, code="malformed-row", hint="mend the value") from None
     fitting = pa.table(columns, names=list(table.schema.names))
     rows = rows_of(frame_from_arrow(fitting, table.schema), table.schema)
     maps = any(field.type.is_map for field in table.schema)
     return canonical_rows(table.schema, rows, table.title) if maps else rows
-
-
-def _cast(column: pa.ChunkedArray, kind: pa.DataType, where: str) -> pa.ChunkedArray:
-    """A column of the declared type; a text that is no such number is refused."""
-    try:
-        return column.cast(kind)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{where} is {kind}: {error}", code="malformed-row", hint="mend the value") from None
 
 
 def rows_to_change(table: Table, data: Any) -> list[Values]:

@@ -347,3 +347,16 @@ def read_kafka_url(url: SourceUrl) -> KafkaUrl:
         raise bad_option("the option `delimiter` says nothing about json messages", "say `format=csv`")
     _check_malformed(options)
     return KafkaUrl(servers, topic, client=client, **options)
+
+
+@dataclass(frozen=True)
+class PushUrl:
+    """What an epoch takes at most, and what waits at most."""
+
+    rows_per_batch: int = _option(count, 500_000)
+    rows_waiting: int = _option(count, 1_000_000)
+
+
+def read_push_url(url: SourceUrl) -> PushUrl:
+    """The options, checked."""
+    return PushUrl(**read_options(url.options, _options_of(PushUrl), "push:"))
