@@ -34,12 +34,14 @@ class Setting:
     @cached_property
     def spark(self) -> SparkSession:
         """The one session of all contestants that need it."""
-        from windrow.spark.session import local_session
+        from windrow.spark.session import start_session
 
         if self.given_spark is not None:
             return self.given_spark
         self.say(f"starting Spark on {self.cores} cores")
-        session = local_session("windrow-bench", self.cores, settings={"spark.driver.memory": self.memory})
+        session = start_session(
+            "windrow-bench", f"local[{self.cores}]", settings={"spark.driver.memory": self.memory}
+        )
         session.sparkContext.setLogLevel("OFF")  # what fails is raised
         return session
 

@@ -48,10 +48,10 @@ def windrow_demo(_folder: Path) -> Stages:
 
 def _windrow(stream: str, query: str, *, once: bool) -> Stages:
     import windrow as wr
-    from windrow.spark.session import local_session
+    from windrow.spark.session import start_session
 
     stages = {IMPORTED: time.time()}
-    spark = local_session()
+    spark = start_session()
     stages[STARTED] = time.time()
     with wr.connect(spark, state=None) as engine:
 
@@ -74,10 +74,10 @@ def spark_files(folder: Path) -> Stages:
     """Spark's `window()` over files."""
     from benchmarks.contestants.spark_window import aggregated, store_settings, stream_of
     from benchmarks.spark_settings import settings_of
-    from windrow.spark.session import local_session
+    from windrow.spark.session import start_session
 
     stages = {IMPORTED: time.time()}
-    spark = local_session()
+    spark = start_session()
     stages[STARTED] = time.time()
 
     def take(rows: DataFrame, _batch: int) -> None:

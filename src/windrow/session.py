@@ -98,7 +98,7 @@ class Windrow:
         state: str | Path | None = "./state",
         *,
         takeover: bool = False,
-        start: Callable[[], frames.SparkSession] = session.local_session,
+        start: Callable[[], frames.SparkSession] = session.start_session,
         shards: int | None = None,
     ) -> None:
         if shards is not None:

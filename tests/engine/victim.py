@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.support.history import COLUMNS, OPTIONS, SUMS
 
 from windrow.session import Windrow
-from windrow.spark.session import local_session
+from windrow.spark.session import start_session
 
 #: 12 seconds of traffic, in 6 seconds by the clock on the wall
 ROWS, EVENT_RATE = 1200, 100
@@ -31,7 +31,7 @@ def main(kind: str, folder: Path, how: str) -> None:
         "frame": (COLUMNS, OPTIONS, "", SUMS),
         "generator": (TRAFFIC_COLUMNS, TRAFFIC_OPTIONS, f" FROM '{TRAFFIC}'", TOPS),
     }[kind]
-    spark = local_session("victim", cores=2)
+    spark = start_session("victim", "local[2]")
     with Windrow(spark, folder / "now" / "state") as w:
         w.sql(f"CREATE STREAM s ({columns}) {options}{source}")
         if kind == "frame":

@@ -333,7 +333,7 @@ def test_a_start_that_is_interrupted_leaves_no_process(
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", interrupted)
     before = java_gateway.Popen
     with pytest.raises(sent):
-        module.local_session()
+        module.start_session()
     assert java_gateway.Popen is before
     assert started[0].returncode == -signal.SIGKILL
     assert SparkContext._gateway is SparkContext._jvm is (None if is_connected else other)

@@ -10,7 +10,7 @@ import pytest
 
 from windrow.errors import StateError
 from windrow.spark import session as module
-from windrow.spark.session import KeptWorkers, local_session
+from windrow.spark.session import KeptWorkers, start_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ def test_workers_of_another_version_are_refused(spark: SparkSession, monkeypatch
 
 
 def test_a_second_call_gives_the_same_session(spark: SparkSession) -> None:
-    assert local_session() is spark
+    assert start_session() is spark
 
 
 def test_the_environment_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,19 +95,6 @@ def find_java() -> JavaHome:
     )
 
 
-def parse_version(report: str) -> tuple[int, ...] | None:
-    """The version out of what `java -version` prints; None if there is none.
-
-    >>> parse_version('openjdk version "21.0.8" 2025-07-15 LTS')
-    (21, 0, 8)
-    >>> parse_version('java version "1.8.0_412"')
-    (1, 8, 0)
-    >>> parse_version('No Java runtime present, requesting install.')
-    """
-    found = re.search(r'version "(\d+(?:\.\d+)*)', report)
-    return tuple(int(part) for part in found[1].split(".")) if found else None
-
-
 def why_not(version: tuple[int, ...] | None) -> str | None:
     """Why this version cannot be used; None if it can.
 
@@ -122,8 +109,7 @@ def why_not(version: tuple[int, ...] | None) -> str | None:
     name = "is Java " + ".".join(map(str, version))
     if version[0] < OLDEST:
         return f"{name}, too old"
-    first_three = (*version, 0, 0)[:3]
-    if CORRUPTING[0] <= first_three <= CORRUPTING[1]:
+    if CORRUPTING[0] <= (*version, 0, 0)[:3] <= CORRUPTING[1]:
         return f"{name}, whose G1 garbage collector can corrupt data (JDK-8377811, repaired in 25.0.3)"
     return None
 
@@ -141,7 +127,9 @@ def version_of(executable: Path) -> tuple[int, ...] | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return parse_version(answer.stderr + answer.stdout) if answer.returncode == 0 else None
+    # as in `openjdk version "21.0.8" 2025-07-15 LTS` and `java version "1.8.0_412"`
+    found = re.search(r'version "(\d+(?:\.\d+)*)', answer.stderr + answer.stdout)
+    return tuple(map(int, found[1].split("."))) if found and answer.returncode == 0 else None
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:

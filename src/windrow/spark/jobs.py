@@ -95,8 +95,7 @@ class SparkJobs:
         count = frame.num_rows if isinstance(frame, pa.Table) else frame.rows
         if not is_for_here(batch, count, native=bool(_feeds(batch))):
             return None
-        if batch.numbers_rows and not batch.order_key:
-            raise _no_order(batch.stream.name)
+        _check_order(batch)
         rows = frame.table() if isinstance(frame, Few) else frame
         if rows is None:
             return self._fetched(batch, frame.frame()) if count <= SMALL_ROWS else None
@@ -138,12 +137,12 @@ class SparkJobs:
 def ingest(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
     """Run the ingest job: all batches together. Where Spark has met malformed rows that it only counted, and
     a sink is to have them, another job fetches them: they are few, as a rule none."""
-    alone = _fetched(batches[0], place) if len(batches) == 1 else None
-    if alone is not None:
-        return [alone]
-    job = reduce(DataFrame.union, (part for batch in batches for part in _parts(batch, place, now)))
-    with _few_partitions(job, place.shards), _reading(*(batch.stream.name for batch in batches)):
-        reports = list(contents(job.toArrow(), DONE))
+    if len(batches) == 1 and (alone := _fetched(batches[0], place)) is not None:
+        reports = [alone]
+    else:
+        job = reduce(DataFrame.union, (part for batch in batches for part in _parts(batch, place, now)))
+        with _few_partitions(job, place.shards), _reading(*(batch.stream.name for batch in batches)):
+            reports = list(contents(job.toArrow(), DONE))
     counted = {report.stream for report in reports if report.malformed and report.outbox is None}
     wanted = [(b, b.malformed_sink) for b in batches if b.stream.name in counted and b.malformed_sink]
     for batch, section in wanted:
@@ -216,10 +215,9 @@ def _feeds(batch: Arrived) -> list[Feed] | None:
 
 def _rows(batch: Arrived, place: WriteTarget, now: int) -> DataFrame:
     """The rows themselves; where queries ask for row numbers, all in one task and in the source's order."""
-    stream, frame = batch.stream, batch.frame
+    _check_order(batch)
+    frame = batch.frame
     if batch.numbers_rows:
-        if not batch.order_key:
-            raise _no_order(stream.name)
         frame = frame.coalesce(1).sortWithinPartitions(*map(backquoted, batch.order_key))
     ingested: DataFrame = _columns(batch, frame).mapInArrow(rows_task(batch, place, now), SCHEMA)
     return ingested
@@ -236,12 +234,14 @@ def _columns(batch: Arrived, frame: DataFrame | None = None, *, is_whole: bool =
     return rows.select(*sent, MALFORMED) if is_whole else rows.where(f"`{MALFORMED}` IS NULL").select(*sent)
 
 
-def _no_order(stream: str) -> QueryError:
-    return QueryError(
-        f"a query counts rows of stream `{stream}` as they arrive, but its source has no order of arrival",
-        code="no-order",
-        hint="use Kafka, Parquet files, a generator or a table in memory; or count in the order of WATTR",
-    )
+def _check_order(batch: Arrived) -> None:
+    name = batch.stream.name
+    if batch.numbers_rows and not batch.order_key:
+        raise QueryError(
+            f"a query counts rows of stream `{name}` as they arrive, but its source has no order of arrival",
+            code="no-order",
+            hint="use Kafka, Parquet files, a generator or a table in memory; or count in the order of WATTR",
+        )
 
 
 def _aggregated(batch: Arrived, feed: Feed) -> DataFrame:

@@ -49,20 +49,6 @@ _BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _ATTEMPTS = 4
 
 
-def local_session(
-    app: str = "windrow",
-    cores: int | str = "*",
-    *,
-    settings: Mapping[str, str] | None = None,
-    is_brief: bool = False,
-) -> SparkSession:
-    """The Spark session of this process, on this machine, made if there is none yet.
-
-    `cores` is how many threads run tasks, `"*"` for one per core.
-    """
-    return start_session(app, f"local[{cores},{_ATTEMPTS}]", settings=settings, is_brief=is_brief)
-
-
 def start_session(
     app: str = "windrow",
     master: str | None = None,

@@ -29,7 +29,7 @@ from windrow.language.catalog import StandingQuery
 from windrow.physical.units import SlidingUnit
 from windrow.sinks import Delivery, Sink
 from windrow.spark.jobs import SparkJobs
-from windrow.spark.session import local_session, prepared
+from windrow.spark.session import prepared, start_session
 from windrow.spark.sources import open_data
 from windrow.spark.sources.source import Offsets
 from windrow.state.log import CommitLog
@@ -60,7 +60,7 @@ class SparkExecutor:
         beside: Mapping[str, Emit] | None = None,
     ) -> None:
         self.emit = emit
-        self._jobs = SparkJobs(prepared(local_session())) if spark else HereJobs(cut)
+        self._jobs = SparkJobs(prepared(start_session())) if spark else HereJobs(cut)
         self._shards = shards
         self.now = 0
         self._folder = folder or Path(mkdtemp(prefix="windrow-"))

@@ -4,6 +4,8 @@ Arrow).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -23,7 +25,7 @@ from windrow.spark.sources.kafka_source import KafkaSource
 from windrow.spark.sources.push_source import PushSource
 from windrow.spark.sources.source import Bounded, Source
 from windrow.spark.sources.streaming_frame import StreamingFrame
-from windrow.spark.sources.tables import as_table, digest, without_rows
+from windrow.spark.sources.tables import as_table, digest
 from windrow.spark.sources.urls import FilesUrl, KafkaUrl, PushUrl
 
 _ROW = "__row"
@@ -51,11 +53,13 @@ def _open_table(spark: SparkSession, stream: Stream, table: pa.Table) -> Source:
     return Bounded(fitting(rows, stream, "the table", [F.col(_ROW)]).of(rows), fingerprint, (_ROW,))
 
 
-def infer_schema(data: object) -> Schema:
+def infer_schema(data: Any) -> Schema:
     """The columns of a frame or a table, for a stream that declares none."""
     if isinstance(data, DataFrame):
         return _schema_of(data.schema)
-    return _schema_of(spark_schema(as_table(without_rows(data)).schema))
+    # the rows of a lazy frame would be computed for nothing
+    is_lazy = type(data).__module__.startswith("polars.") and hasattr(data, "collect")
+    return _schema_of(spark_schema(as_table(data.limit(0) if is_lazy else data).schema))
 
 
 def spark_schema(schema: pa.Schema) -> StructType:

@@ -163,8 +163,11 @@ class FilesSource(Source):
         if taken and self._reader.columns is None:
             self._look_at(taken[0])
         self._reader.check(taken)
-        at = {"files": int(start.get("files", 0)) + len(taken), "columns": self._reader.columns}
-        return Offsets(at, tuple(taken), has_more=len(taken) < len(files), rows=self._reader.count(taken))
+        return self._end(start, taken, has_more=len(taken) < len(files))
+
+    def _end(self, start: Position, files: Sequence[SourceFile], *, has_more: bool) -> Offsets:
+        at = {"files": int(start.get("files", 0)) + len(files), "columns": self._reader.columns}
+        return Offsets(at, tuple(files), has_more=has_more, rows=self._reader.count(files))
 
     def _look_at(self, file: SourceFile) -> None:
         """Find out which columns the first file has, unless it may still be written."""
@@ -191,15 +194,11 @@ class FilesSource(Source):
 
     def rest(self, start: Position, end: Offsets) -> Offsets | None:
         left = tuple(file for file in end.items if self.is_bounded or self._read.awaits(file))
-        at = {**end.at, "files": int(start.get("files", 0)) + len(left)}
-        return Offsets(at, left, has_more=end.has_more, rows=self._reader.count(left)) if left else None
+        return self._end(start, left, has_more=end.has_more) if left else None
 
     def half(self, start: Position, end: Offsets) -> Offsets | None:
         taken = end.items[: len(end.items) // 2]
-        if not taken or self.is_bounded:
-            return None
-        at = {**end.at, "files": int(start.get("files", 0)) + len(taken)}
-        return Offsets(at, taken, has_more=True, rows=self._reader.count(taken))
+        return self._end(start, taken, has_more=True) if taken and not self.is_bounded else None
 
     def piece(self, start: Position, end: Offsets) -> str:
         return f"file {end.items[0].path}" if len(end.items) == 1 else self.describe()
@@ -231,17 +230,21 @@ class FilesSource(Source):
             self._read.add(end.items)
 
 
+#: the size of a file, when it was modified, and a digest of what is in it
+Facts = tuple[int, int, int]
+
+
 class _Read:
     """The files that were read: by the hash of the path, what is known of each."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, tuple[int, int, int]] = {}
+        self._known: dict[bytes, Facts] = {}
         #: and the other way round, to know a file that has got another name
         self._names: dict[tuple[int, int], list[bytes]] = {}
         #: other names of files that were read, not yet in a commit
-        self._renamed: dict[bytes, tuple[int, int, int]] = {}
+        self._renamed: dict[bytes, Facts] = {}
         #: what was told of the files that the next commit is about
-        self._pending: dict[bytes, tuple[int, int, int]] = {}
+        self._pending: dict[bytes, Facts] = {}
         #: files that were written to while they were read, and how each was when it was last looked at
         self.unstable: set[str] = set()
         self._seen: dict[str, tuple[SourceFile, float]] = {}
@@ -258,7 +261,7 @@ class _Read:
                 found._add(key, (size, modified, known))
         return found
 
-    def _add(self, key: bytes, known: tuple[int, int, int]) -> None:
+    def _add(self, key: bytes, known: Facts) -> None:
         self._known[key] = known
         self._names.setdefault(known[:2], []).append(key)
 
@@ -266,7 +269,7 @@ class _Read:
         """These were read, and a commit holds them."""
         for file in files:
             key = _key(file)
-            self._add(key, self._pending[key] if key in self._pending else _facts(file))
+            self._add(key, self._pending.get(key) or _facts(file))
         self._renamed.clear()
 
     def awaits(self, file: SourceFile) -> bool:
@@ -292,8 +295,12 @@ class _Read:
                 if file.size and self._is_stable(file) and not self._is_renamed(key, file, there, title):
                     found.append(file)
             elif known[:2] != (file.size, file.modified):
-                if known[0] != file.size or not is_local(file.path) or known != (*known[:2], _digest(file)):
-                    raise _changed(file, title)
+                if known[0] != file.size or not is_local(file.path) or known != (*known[:2], digest(file)):
+                    raise SourceError(
+                        f"{title}: {file.path} was changed after it was read",
+                        code="file-changed",
+                        hint="restore it, or start with a new state directory; write new rows to new files",
+                    )
                 self._known[key] = (file.size, file.modified, known[2])  # only its time is another
         return found
 
@@ -329,7 +336,7 @@ class _Read:
                 code="file-renamed",
                 hint="give it back its name; or, if it is new, write it once more",
             )
-        known = (file.size, file.modified, _digest(file))
+        known = (file.size, file.modified, digest(file))
         if not any(self._known[old] == known for old in before):
             return False
         self._add(key, known)
@@ -341,20 +348,8 @@ def _key(file: SourceFile) -> bytes:
     return blake2b(file.path.encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
-def _facts(file: SourceFile) -> tuple[int, int, int]:
-    return file.size, file.modified, _digest(file)
-
-
-def _digest(file: SourceFile) -> int:
-    return digest(file.path, file.size) if is_local(file.path) else 0
-
-
-def _changed(file: SourceFile, title: str) -> SourceError:
-    return SourceError(
-        f"{title}: {file.path} was changed after it was read",
-        code="file-changed",
-        hint="restore it, or start with a new state directory; write new rows to new files",
-    )
+def _facts(file: SourceFile) -> Facts:
+    return file.size, file.modified, digest(file)
 
 
 def _in_path(path: str, root: str) -> list[str]:

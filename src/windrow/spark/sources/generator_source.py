@@ -123,8 +123,8 @@ class GeneratorSource(Source):
 
     def begin(self, begun: Begun) -> None:
         self._start = int(begun.start.get("row", 0))
-        if self._wanted.rate is not None:
-            self._pace = _Pace(self._clock() - 1, self._start, self._wanted.rate * self._times)
+        if self.rate is not None:
+            self._pace = _Pace(self._clock() - 1, self._start, self.rate)
 
     @property
     def rate(self) -> float | None:
@@ -134,8 +134,8 @@ class GeneratorSource(Source):
     def quicken(self, times: float) -> None:
         """From now on the declared rate, so many times."""
         now, self._times = self._clock(), times
-        if self._pace is not None and self._wanted.rate is not None:
-            self._pace = _Pace(now, self._pace.due(now), self._wanted.rate * times)
+        if self._pace is not None and self.rate is not None:
+            self._pace = _Pace(now, self._pace.due(now), self.rate)
 
     def latest(self) -> int:
         rows = self._wanted.settings.rows

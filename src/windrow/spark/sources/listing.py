@@ -78,14 +78,16 @@ def facts(path: str) -> SourceFile | None:
     return SourceFile(path, known.st_size, known.st_mtime_ns)
 
 
-def digest(path: str, size: int) -> int:
-    """What the beginning and the end of a local file say; 0 if it is gone."""
+def digest(file: SourceFile) -> int:
+    """What the beginning and the end of a file of this machine say; 0 if it is gone, or elsewhere."""
+    if not is_local(file.path):
+        return 0
     try:
-        with Path(path).open("rb") as file:
-            read = file.read(_PROBE)
-            if size > _PROBE:
-                file.seek(max(_PROBE, size - _PROBE))
-                read += file.read(_PROBE)
+        with Path(file.path).open("rb") as content:
+            read = content.read(_PROBE)
+            if file.size > _PROBE:
+                content.seek(max(_PROBE, file.size - _PROBE))
+                read += content.read(_PROBE)
     except FileNotFoundError:
         return 0
     return int.from_bytes(blake2b(read, digest_size=8).digest(), "big", signed=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -89,10 +90,9 @@ def _line(told: Told) -> int | None:
     spark = SparkSession.getActiveSession() or SparkSession._instantiatedSession
     if spark is None or not told.place:
         return None
-    try:
+    with suppress(Exception):  # it only adds to a message, which must not get lost for it
         return _searched(spark, told)
-    except Exception:  # noqa: BLE001  it only adds to a message, which must not get lost for it
-        return None
+    return None
 
 
 def _searched(spark: SparkSession, told: Told) -> int | None:

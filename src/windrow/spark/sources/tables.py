@@ -43,41 +43,32 @@ _PLAIN: dict[pa.DataType, pa.DataType] = {
 }
 
 
-def as_table(data: object) -> pa.Table:
+def as_table(data: Any) -> pa.Table:
     """The data as an Arrow table in plain types."""
+    package = type(data).__module__.partition(".")[0]
     try:
-        table = _to_arrow(data)
+        if isinstance(data, pa.Table):
+            table = data
+        elif isinstance(data, pa.RecordBatch):
+            table = pa.Table.from_batches([data])
+        elif package == "pandas":
+            table = pa.Table.from_pandas(data, preserve_index=False)
+        elif package == "polars" and hasattr(data, "collect"):
+            table = pa.table(data.collect())
+        elif hasattr(data, "__arrow_c_stream__"):
+            table = pa.table(data)
+        else:
+            raise SourceError(
+                f"a stream cannot be read from a {type(data).__name__}",
+                code="bad-source",
+                hint="give a Spark, pandas or Polars DataFrame, or an Arrow table",
+            )
     except pa.ArrowException as error:
         raise SourceError(
             f"the data is no table: {first_line(error)}", hint="give every column one type"
         ) from None
     columns = list(map(_plain_column, table.schema, table.columns))
     return pa.table(columns, names=table.column_names)
-
-
-def _to_arrow(data: Any) -> pa.Table:
-    if isinstance(data, pa.Table):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    package = type(data).__module__.partition(".")[0]
-    if package == "pandas":
-        return pa.Table.from_pandas(data, preserve_index=False)
-    if package == "polars" and hasattr(data, "collect"):
-        data = data.collect()
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
-    raise SourceError(
-        f"a stream cannot be read from a {type(data).__name__}",
-        code="bad-source",
-        hint="give a Spark, pandas or Polars DataFrame, or an Arrow table",
-    )
-
-
-def without_rows(data: Any) -> Any:
-    """A lazy frame without its rows, which would be computed for nothing; any other data as it is."""
-    is_lazy = type(data).__module__.startswith("polars.") and hasattr(data, "collect")
-    return data.limit(0) if is_lazy else data
 
 
 def _plain_column(field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
