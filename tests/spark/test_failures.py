@@ -30,7 +30,7 @@ from windrow.spark import session as module
 from windrow.spark.failures import Cause, failure_of, is_away, is_late_worker, job_failed, translated
 from windrow.spark.java import JavaHome
 from windrow.spark.sources.kafka_source import SCHEMA, ReadMessages
-from windrow.spark.sources.ranges import frame_of_parts
+from windrow.spark.sources.source import frame_of_parts
 from windrow.spark.sources.urls import KafkaUrl
 
 #: how long anything may take on a busy machine
@@ -66,7 +66,7 @@ WORDS = (
     "[PYTHON_VERSION_MISMATCH] Python in worker has different version",
     "OSError: [Errno 28] No space left on device",
     "CSV header does not conform to the schema.\nExpected: a but found: b\nCSV file: file:///in/a.csv",
-    f"windrow.spark.sources.ranges.SourceTaskError: {b'{}'.hex()}",
+    f"windrow.spark.sources.source.SourceTaskError: {b'{}'.hex()}",
     f"{MARK} {b'{}'.hex()}::-:",
 )
 

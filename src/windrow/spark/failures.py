@@ -176,7 +176,7 @@ def translated(error: BaseException, what: str) -> WindrowError:
     their source, is told; all else is `job-failed` or the like, and may pass."""
     # loaded here: Spark is started by somebody who has no rows yet
     from windrow.spark.sources.malformed_rows import told
-    from windrow.spark.sources.ranges import told_by_task
+    from windrow.spark.sources.source import told_by_task
 
     text, known = str(error), causes(error)
     if _is_full(known):

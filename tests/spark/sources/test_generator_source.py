@@ -11,11 +11,10 @@ from tests.spark.sources.conftest import all_rows
 from windrow.errors import QueryError, SourceError
 from windrow.language.compile import declare_stream
 from windrow.spark.sources import open_url
-from windrow.spark.sources.check import read_generator_url
 from windrow.spark.sources.generator_source import GeneratorSource, ReadRows, in_parts
 from windrow.spark.sources.generators import TRAFFIC, Disorder, Settings
 from windrow.spark.sources.source import Begun, Offsets
-from windrow.spark.sources.urls import parse_url
+from windrow.spark.sources.urls import parse_url, read_generator_url
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

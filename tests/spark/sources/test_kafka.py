@@ -27,8 +27,7 @@ from windrow.spark import failures
 from windrow.spark.failures import Cause, job_failed, translated
 from windrow.spark.sources import kafka_source, open_url
 from windrow.spark.sources.kafka_source import KafkaSource, ReadMessages, Topic, check_still_there, limited
-from windrow.spark.sources.ranges import SourceTaskError, told_to_driver
-from windrow.spark.sources.source import Begun
+from windrow.spark.sources.source import Begun, SourceTaskError, told_to_driver
 from windrow.spark.sources.table_source import open_table
 from windrow.spark.sources.urls import KafkaUrl
 from windrow.state.manifest import SourceState

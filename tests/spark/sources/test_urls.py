@@ -13,10 +13,9 @@ from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.types import BIGINT
 from windrow.errors import QueryError
 from windrow.spark.sources import check_url
-from windrow.spark.sources.check import read_generator_url
 from windrow.spark.sources.generators import Disorder
 from windrow.spark.sources.table_source import table_url
-from windrow.spark.sources.urls import SCHEMES, parse_url, read_files_url, read_kafka_url
+from windrow.spark.sources.urls import SCHEMES, parse_url, read_files_url, read_generator_url, read_kafka_url
 
 _ITEMS = Table("items", Schema((Field("item", BIGINT),)), TableKind.RELATION, ("item",))
 

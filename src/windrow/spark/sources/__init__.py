@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from windrow.spark.sources.source import Bounded, Source
+from windrow.spark.sources.urls import check_url, is_bounded
 
 if TYPE_CHECKING:
-    from windrow.spark.sources.check import check_url, is_bounded
     from windrow.spark.sources.data import infer_schema, open_data, open_url
     from windrow.spark.sources.inference import infer_columns
 
@@ -25,20 +25,13 @@ __all__ = [
 ]
 
 #: where the names are that are loaded later
-_HOMES = {
-    "check_url": "windrow.spark.sources.check",
-    "is_bounded": "windrow.spark.sources.check",
-    "infer_columns": "windrow.spark.sources.inference",
-    "infer_schema": "windrow.spark.sources.data",
-    "open_data": "windrow.spark.sources.data",
-    "open_url": "windrow.spark.sources.data",
-}
+_HOMES = {"infer_columns": "inference", "infer_schema": "data", "open_data": "data", "open_url": "data"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module `windrow.spark.sources` has no attribute `{name}`")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(f"windrow.spark.sources.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -8,25 +8,30 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
-from windrow.errors import QueryError, SourceError
-from windrow.spark.sources.check import read_url
+from windrow.errors import QueryError
 from windrow.spark.sources.files_source import FilesSource
-from windrow.spark.sources.fit import check_order_names, check_types, fitting, from_spark, match_names
+from windrow.spark.sources.fit import (
+    check_order_names,
+    check_types,
+    fitting,
+    from_spark,
+    match_names,
+    no_type,
+    spark_schema,
+)
 from windrow.spark.sources.generator_source import GeneratorSource
 from windrow.spark.sources.kafka_source import KafkaSource
 from windrow.spark.sources.push_source import PushSource
 from windrow.spark.sources.source import Bounded, Source
 from windrow.spark.sources.streaming_frame import StreamingFrame
 from windrow.spark.sources.tables import as_table, digest
-from windrow.spark.sources.urls import FilesUrl, KafkaUrl, PushUrl
+from windrow.spark.sources.urls import FilesUrl, KafkaUrl, PushUrl, read_url
 
 _ROW = "__row"
 
@@ -62,33 +67,14 @@ def infer_schema(data: Any) -> Schema:
     return _schema_of(spark_schema(as_table(data.limit(0) if is_lazy else data).schema))
 
 
-def spark_schema(schema: pa.Schema) -> StructType:
-    """The columns of an Arrow table as Spark has them."""
-    fields = []
-    for field in schema:
-        try:
-            fields += from_arrow_schema(pa.schema([field])).fields
-        except PySparkException:
-            raise _no_type(field.name, field.type) from None
-    return StructType(fields)
-
-
 def _schema_of(schema: StructType) -> Schema:
     fields = []
     for field in schema.fields:
         kind = from_spark(field.dataType)
         if kind is None:
-            raise _no_type(field.name, field.dataType.simpleString().upper())
+            raise no_type(field.name, field.dataType.simpleString().upper())
         fields.append(Field(field.name, kind))
     return Schema(tuple(fields))
-
-
-def _no_type(column: str, kind: object) -> SourceError:
-    return SourceError(
-        f"column `{column}` is {kind}, for which Windrow has no type",
-        code="column-type",
-        hint=f"leave `{column}` out, or convert it first",
-    )
 
 
 def open_url(spark: SparkSession, stream: Stream) -> Source:

@@ -11,11 +11,14 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+import pyarrow as pa
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.classic.column import _to_java_column, _to_seq
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.algebra import types as dt
 from windrow.algebra.catalog import EPOCHS, Stream, Table, form_text, split_form
@@ -77,6 +80,26 @@ def from_spark(kind: T.DataType) -> DataType | None:
         fields = {field.name: from_spark(field.dataType) for field in kind.fields}
         return None if None in fields.values() else dt.struct(**fields)  # type: ignore[arg-type]
     return _FROM_SPARK.get(type(kind))
+
+
+def spark_schema(schema: pa.Schema) -> T.StructType:
+    """The columns of an Arrow table as Spark has them."""
+    fields = []
+    for field in schema:
+        try:
+            fields += from_arrow_schema(pa.schema([field])).fields
+        except PySparkException:
+            raise no_type(field.name, field.type) from None
+    return T.StructType(fields)
+
+
+def no_type(column: str, kind: object) -> SourceError:
+    """A column of a type that there is not here."""
+    return SourceError(
+        f"column `{column}` is {kind}, for which Windrow has no type",
+        code="column-type",
+        hint=f"leave `{column}` out, or convert it first",
+    )
 
 
 def has_map(kind: T.DataType) -> bool:

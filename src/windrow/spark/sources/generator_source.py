@@ -22,11 +22,10 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from windrow.execution.bundle import Few
 from windrow.kernels.columnar.columns import rows_schema
-from windrow.spark.sources.check import GeneratorUrl
 from windrow.spark.sources.fit import check_order_names, check_types, fitting, match_names
 from windrow.spark.sources.generators import GENERATORS, ROW, Settings
-from windrow.spark.sources.ranges import frame_of_parts
-from windrow.spark.sources.source import Begun, Offsets, Position, Source
+from windrow.spark.sources.source import Begun, Offsets, Position, Source, frame_of_parts
+from windrow.spark.sources.urls import GeneratorUrl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from windrow.algebra import types as dt
 from windrow.errors import QueryError
-from windrow.spark.sources import check, listing, urls
+from windrow.spark.sources import listing, urls
 
 #: so many rows, of so many files, are looked at
 _ROWS, _FILES = 10_000, 3
@@ -53,7 +53,7 @@ def infer_columns(kind: str, name: str, source: str) -> list[tuple[str, str]]:
     url = urls.parse_url(source)
     changelog = url.options.pop("changelog", None) if kind == "TABLE" else None
     if url.scheme == "generator":
-        found = _of_arrow(check.read_generator_url(url).generator.schema)
+        found = _of_arrow(urls.read_generator_url(url).generator.schema)
     elif url.scheme == "files":
         found = _of_files(kind, name, urls.read_files_url(url))
     else:

@@ -23,8 +23,7 @@ from windrow.errors import SourceError, to_install
 from windrow.execution.malformed_rows import MALFORMED
 from windrow.spark.sources.fit import check_order_names
 from windrow.spark.sources.parsers import TextFormat, check_flat, parse
-from windrow.spark.sources.ranges import frame_of_parts, told_to_driver
-from windrow.spark.sources.source import Begun, Offsets, Position, Source
+from windrow.spark.sources.source import Begun, Offsets, Position, Source, frame_of_parts, told_to_driver
 from windrow.spark.sources.urls import KafkaUrl
 
 if TYPE_CHECKING:

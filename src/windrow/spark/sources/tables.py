@@ -14,19 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as is_a
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_type
 
+from windrow.algebra.catalog import Table
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, SourceError, first_line, nearest
 from windrow.kernels.columnar.columns import frame_from_arrow, rows_of
-
-if TYPE_CHECKING:
-    from windrow.algebra.catalog import Table
-    from windrow.spark.frames import DataFrame
-
+from windrow.spark.failures import job_failed
+from windrow.spark.sources.fit import check_types, fitting, match_names, spark_schema, to_spark
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 _PLAIN: dict[pa.DataType, pa.DataType] = {
@@ -122,7 +122,7 @@ def given_rows(table: Table, data: Any) -> list[Values]:
     """Rows that somebody gives: a list of tuples or dictionaries, or anything that is a table itself."""
     if data is None:
         return []
-    if _is_spark(data):
+    if isinstance(data, DataFrame):
         return _spark_rows(table, data)
     if isinstance(data, list | tuple):
         rows = [_in_order(table, row) if isinstance(row, Mapping) else row for row in data]
@@ -132,11 +132,6 @@ def given_rows(table: Table, data: Any) -> list[Values]:
 
 def arrow_rows(table: Table, data: pa.Table) -> list[Values]:
     """The rows of an Arrow table, whose columns are found by name."""
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    from windrow.spark.sources.data import spark_schema
-    from windrow.spark.sources.fit import check_types, match_names, to_spark
-
     check_types(spark_schema(data.schema), table, "the data")
     names = match_names(table, data.column_names, "the data")
     kinds = [to_arrow_type(to_spark(field.type), timezone="UTC") for field in table.schema]
@@ -147,15 +142,19 @@ def arrow_rows(table: Table, data: pa.Table) -> list[Values]:
         except pa.ArrowInvalid as error:  # as of a text that is no such number
             what = f"{table.title}.{field.name} is {kind}: {error}"
             raise DataError(what, code="malformed-row", hint="mend the value") from None
-    fitting = pa.table(columns, names=list(table.schema.names))
-    rows = rows_of(frame_from_arrow(fitting, table.schema), table.schema)
+    fitted = pa.table(columns, names=list(table.schema.names))
+    rows = rows_of(frame_from_arrow(fitted, table.schema), table.schema)
     maps = any(field.type.is_map for field in table.schema)
     return canonical_rows(table.schema, rows, table.title) if maps else rows
 
 
 def rows_to_change(table: Table, data: Any) -> list[Values]:
     """Rows to insert or delete: a column that the table does not have is refused, not left out."""
-    names = data.columns if _is_spark(data) else getattr(data, "column_names", getattr(data, "columns", ()))
+    names = (
+        data.columns
+        if isinstance(data, DataFrame)
+        else getattr(data, "column_names", getattr(data, "columns", ()))
+    )
     known = {name.lower() for name in table.schema.names}
     for name in map(str, names):
         if name.lower() not in known:
@@ -164,9 +163,6 @@ def rows_to_change(table: Table, data: Any) -> list[Values]:
 
 
 def _spark_rows(table: Table, frame: DataFrame) -> list[Values]:
-    from windrow.spark.failures import job_failed
-    from windrow.spark.sources.fit import fitting
-
     if frame.isStreaming:
         raise SourceError(
             f"{table.title} cannot be read from a streaming frame: it has no content at any moment",
@@ -175,10 +171,6 @@ def _spark_rows(table: Table, frame: DataFrame) -> list[Values]:
         )
     with job_failed(f"reading {table.title}"):
         return arrow_rows(table, fitting(frame, table, "the frame").of(frame).toArrow())
-
-
-def _is_spark(data: Any) -> bool:
-    return type(data).__module__.startswith("pyspark.")
 
 
 def _in_order(table: Table, row: Mapping[str, Any]) -> Iterable[Any]:

@@ -1,4 +1,5 @@
-"""The text after FROM, taken apart: what kind of source, where, with which options, all of them checked.
+"""The text after FROM, taken apart: what kind of source, where, with which options: checked as far as that goes
+without reading anything.
 
 >>> parse_url("generator:traffic?rate=100&seed=3")
 SourceUrl(scheme='generator', place='traffic', options={'rate': '100', 'seed': '3'})
@@ -16,15 +17,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from windrow.algebra.catalog import Stream
 from windrow.credentials import Resolved, refuse_literals, resolve
 from windrow.errors import QueryError, SourceError, nearest
+from windrow.spark.sources.generators import GENERATORS, MICROS, Disorder, Generator, Settings
 
 Reader = Callable[[str], Any]
 
@@ -36,7 +39,6 @@ SCHEMES = {
     "push": "push:",
 }
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
-MICROS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -163,8 +165,7 @@ def instant(text: str) -> int:
     except ValueError:
         raise ValueError("it is a time such as `2026-01-01T00:00:00`") from None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * MICROS + since.microseconds
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def single_character(text: str) -> str:
@@ -360,3 +361,112 @@ class PushUrl:
 def read_push_url(url: SourceUrl) -> PushUrl:
     """The options, checked."""
     return PushUrl(**read_options(url.options, _options_of(PushUrl), "push:"))
+
+
+_DEFAULT_RATE = 1000
+#: how many rows may be put in another order in memory
+_MOST_SHUFFLED = 10_000_000
+_GENERATOR_OPTIONS: dict[str, Reader] = {
+    "rate": count,
+    "rows": whole,
+    "rows_per_batch": count,
+    "seed": whole,
+    "keys": count,
+    "event_rate": count,
+    "start": instant,
+    "disorder": lambda text: Disorder(choice(*Disorder)(text)),
+    "disorder_by": seconds,
+    "block": seconds,
+}
+
+
+@dataclass(frozen=True)
+class GeneratorUrl:
+    """A generator and its settings; `rate` is in rows a second, None to give all rows at once."""
+
+    generator: Generator
+    settings: Settings
+    rate: int | None
+    rows_per_batch: int | None
+
+    @property
+    def fingerprint(self) -> str:
+        """What the rows depend on; how fast they come, and in which portions, makes no difference."""
+        pairs = (f"{name}={value}" for name, value in asdict(self.settings).items() if value is not None)
+        return f"generator:{self.generator.name} {', '.join(pairs)}"
+
+
+def read_generator_url(url: SourceUrl) -> GeneratorUrl:
+    """The URL's generator and settings, checked."""
+    generator = GENERATORS.get(url.place)
+    if generator is None:
+        raise QueryError(
+            f"no generator `{url.place}`", code="unknown-generator", hint=nearest(url.place, GENERATORS)
+        )
+    where = f"generator:{generator.name}"
+    options = read_options(url.options, _GENERATOR_OPTIONS, where)
+    rate, rows_per_batch = options.pop("rate", None), options.pop("rows_per_batch", None)
+    if rate is None and "rows" not in options:
+        rate = _DEFAULT_RATE
+    defaults = {"event_rate": rate or _DEFAULT_RATE, "keys": generator.default_keys}
+    settings = Settings(**{**defaults, **options})
+    option, rows = {
+        Disorder.NONE: ("", 0),
+        Disorder.BOUNDED: ("disorder_by", settings.rows_displaced),
+        Disorder.BLOCK: ("block", settings.rows_per_block),
+    }[settings.disorder]
+    if rows > _MOST_SHUFFLED:
+        raise bad_option(
+            f"`{option}` of `{where}` spans {rows:,} rows, more than the {_MOST_SHUFFLED:,} that are put"
+            " out of order at once",
+            f"choose a shorter `{option}` or a lower `event_rate`",
+        )
+    return GeneratorUrl(generator, settings, rate, rows_per_batch)
+
+
+Url = FilesUrl | GeneratorUrl | KafkaUrl | PushUrl
+
+_READERS: dict[str, Callable[[SourceUrl], Url]] = {
+    "files": read_files_url,
+    "generator": read_generator_url,
+    "kafka": read_kafka_url,
+    "push": read_push_url,
+}
+
+
+def read_url(text: str) -> Url:
+    """What the text after FROM says, checked."""
+    url = parse_url(text)
+    return _READERS[url.scheme](url)
+
+
+def check_url(text: str, stream: Stream | None = None) -> None:
+    """Raise a QueryError for a scheme, an option or a value that does not exist, and for a column that is not
+    among those of the stream's generator.
+
+    >>> check_url("generator:trafic")
+    Traceback (most recent call last):
+    windrow.errors.QueryError: no generator `trafic` (did you mean `traffic`?)
+    """
+    read = read_url(text)
+    if isinstance(read, GeneratorUrl) and stream is not None:
+        from windrow.spark.sources.generator_source import check_columns
+
+        try:
+            check_columns(read.generator, stream)
+        except SourceError as error:
+            raise QueryError(error.message, code=error.code, hint=error.hint) from None
+
+
+def is_bounded(text: str) -> bool:
+    """Whether the rows of a source come to an end by themselves.
+
+    >>> is_bounded("generator:traffic?rows=100"), is_bounded("files:///data/*.csv")
+    (True, False)
+    """
+    match read_url(text):
+        case FilesUrl(bounded=bounded):
+            return bounded
+        case GeneratorUrl(rate=rate):
+            return rate is None
+    return False
