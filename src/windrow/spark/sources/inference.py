@@ -98,16 +98,16 @@ def _of_arrow(schema: pa.Schema) -> dict[str, dt.DataType]:
 
 
 def _of_csv(paths: list[Path], wanted: urls.FilesUrl) -> dict[str, dt.DataType]:
-    found: dict[str, dt.DataType] = {}
+    texts: dict[str, list[str]] = {}
     for path in paths:
         rows = csv.reader(_lines(path), delimiter=wanted.delimiter)
         names = next(rows, []) if wanted.header else None
         for row in islice(rows, _ROWS):
             names = names or [f"_c{place}" for place in range(len(row))]
             for column, text in zip(names, row, strict=False):
-                found[column] = _common(found.get(column, dt.NULL), _looks(text))
-        found = dict.fromkeys(names or (), dt.NULL) | found
-    return {column: _known(kind) for column, kind in found.items()}
+                texts.setdefault(column, []).append(text)
+        texts = {name: [] for name in names or ()} | texts
+    return {column: widest(found) for column, found in texts.items()}
 
 
 def _of_json(paths: list[Path]) -> dict[str, dt.DataType]:

@@ -1,5 +1,6 @@
-"""The text after FROM, taken apart: what kind of source, where, with which options: checked as far as that goes
-without reading anything.
+"""The text after FROM, taken apart: what kind of source, where, with which options.
+
+It is checked as far as that goes without reading anything.
 
 >>> parse_url("generator:traffic?rate=100&seed=3")
 SourceUrl(scheme='generator', place='traffic', options={'rate': '100', 'seed': '3'})
