@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import PurePath
 from secrets import token_hex
 
@@ -92,10 +93,7 @@ class Staging:
 
     def rows(self, stream: Stream, chosen: KeptRange) -> DataFrame:
         """The rows that are in a window."""
-        found = self._frames[stream.name]
-        frame = found[0]
-        for other in found[1:]:
-            frame = frame.unionByName(other)
+        frame = reduce(DataFrame.unionByName, self._frames[stream.name])
         names = [PurePath(file).name for file in chosen.files]
         inside = F.col(_FILE).isin(names) & (F.col(_MOMENT) <= chosen.last)
         if chosen.first is not None:

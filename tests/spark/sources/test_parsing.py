@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
+from tests.spark.sources.conftest import on_spark
 
 from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
@@ -100,7 +101,7 @@ def test_a_malformed_text_is_an_error(spark: SparkSession, kind: str, value: str
 
 @pytest.mark.parametrize("kind", BAD)
 def test_malformed_texts_are_left_out_if_told(spark: SparkSession, kind: str) -> None:
-    rows = parsed(spark, TextFormat(kind, malformed="drop"), *GOOD[kind], *BAD[kind])
+    rows = on_spark(parsed(spark, TextFormat(kind, malformed="drop"), *GOOD[kind], *BAD[kind]))
     assert [row.item for row in rows.collect()] == [1, 1]
     assert rows.select("note").count() == 2
     assert rows.count() == 2

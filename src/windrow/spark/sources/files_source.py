@@ -32,7 +32,6 @@ from pyspark.sql.types import StringType, StructField, StructType
 from windrow.algebra.catalog import Stream, Table
 from windrow.errors import SourceError, nearest
 from windrow.execution.bundle import Few
-from windrow.execution.malformed_rows import MALFORMED
 from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark.failures import SPARK_ERRORS, is_away, is_unanswered, reason
 from windrow.spark.sources.fit import (
@@ -57,7 +56,15 @@ from windrow.spark.sources.listing import (
 )
 from windrow.spark.sources.malformed_rows import file_of, row_of
 from windrow.spark.sources.parquet_files import columns_elsewhere, columns_here, numbered, parquet_rows
-from windrow.spark.sources.parsers import TextFormat, check_flat, csv_options, csv_schema, parse, parse_csv
+from windrow.spark.sources.parsers import (
+    TextFormat,
+    check_flat,
+    csv_options,
+    csv_schema,
+    hands_on,
+    parse,
+    parse_csv,
+)
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, Unsettled, keys_schema
 from windrow.spark.sources.urls import FilesUrl, format_of, unknown_format
 
@@ -97,11 +104,10 @@ class FilesSource(Source):
         if kind is None:
             raise unknown_format(wanted.place)
         order_key = _order_key(kind, wanted)
-        is_text = kind != "parquet"
-        self.hands_on_malformed = is_text and wanted.malformed != "fail" and isinstance(stream, Stream)
-        check_order_names(stream, [*order_key, *([MALFORMED] if self.hands_on_malformed else ())])
+        self.hands_on_malformed = kind != "parquet" and hands_on(stream, wanted.malformed)
+        check_order_names(stream, order_key)
         self.order_key, self.fingerprint = tuple(order_key), wanted.fingerprint(kind)
-        self._reader = _Reader(spark, stream, wanted, kind, order_key, hands_on=self.hands_on_malformed)
+        self._reader = _Reader(spark, stream, wanted, kind, order_key)
         self._files = found if wanted.bounded else files
         self._read = _Read()
         if files:
@@ -390,13 +396,9 @@ class _Reader:
         wanted: FilesUrl,
         kind: str,
         order: dict[str, Column],
-        *,
-        hands_on: bool,
     ) -> None:
         self.spark, self.stream, self.wanted, self.kind = spark, stream, wanted, kind
         self._order_names, self._order = list(order), list(order.values())
-        #: whether lines that are no rows come along
-        self.hands_on = hands_on
         self.columns: dict[str, Any] | None = None
         self.where, self.root = f"`{wanted.place}`", pattern_root(wanted.place)
         #: what reads files of one schema, and makes them fit: the same for every epoch
@@ -575,7 +577,7 @@ class _Reader:
     def _csv(self, paths: Sequence[str]) -> DataFrame:
         header = None if self.columns is None else self.columns["header"]
         frame = self._load_csv(csv_schema(self.stream, header, self.where), paths)
-        how = TextFormat("csv", self.wanted.malformed, self.wanted.delimiter, self.hands_on)
+        how = TextFormat("csv", self.wanted.malformed, self.wanted.delimiter)
         return parse_csv(frame, how, self.stream, self._order, file_of(frame), self.where)
 
     # JSON.
@@ -583,7 +585,7 @@ class _Reader:
     def _json(self, paths: Sequence[str]) -> DataFrame:
         keys = {} if self.columns is None else self.columns["keys"]
         lines = self._load("text", _LINES, paths)
-        how = TextFormat("json", self.wanted.malformed, hands_on=self.hands_on)
+        how = TextFormat("json", self.wanted.malformed)
         rows = lines.where(F.trim("value") != "")
         place = file_of(lines)
         return parse(rows, F.col("value"), how, self.stream, keys, self._order, place, in_files=True)

@@ -20,9 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from windrow.algebra.catalog import Stream, Table
 from windrow.credentials import ScrubbedLog
 from windrow.errors import SourceError, to_install
-from windrow.execution.malformed_rows import MALFORMED
 from windrow.spark.sources.fit import check_order_names
-from windrow.spark.sources.parsers import TextFormat, check_flat, parse
+from windrow.spark.sources.parsers import TextFormat, check_flat, hands_on, parse
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, frame_of_parts, told_to_driver
 from windrow.spark.sources.urls import KafkaUrl
 
@@ -116,8 +115,8 @@ class KafkaSource(Source):
         self._spark, self._stream, self._wanted = spark, stream, wanted
         #: whether messages without a value mean nothing, as those that compaction goes by
         self._skips_empty = skips_empty
-        self.hands_on_malformed = wanted.malformed != "fail" and isinstance(stream, Stream)
-        check_order_names(stream, [*self.order_key, *([MALFORMED] if self.hands_on_malformed else ())])
+        self.hands_on_malformed = hands_on(stream, wanted.malformed)
+        check_order_names(stream, self.order_key)
         if wanted.format == "csv":
             check_flat(stream, "a csv message")
         self._topic: Topic | None = None
@@ -129,7 +128,10 @@ class KafkaSource(Source):
         with Topic(wanted) as topic:
             cluster, _ = topic.describe()
             self._id = topic.id()
-        self._parts_of_name = _fingerprint(wanted, cluster)
+        # A cluster stays the same under other addresses of its brokers, and knows its own name. A topic that
+        # is deleted and made anew is another: between the two parts its id has its place.
+        csv = f" delimiter={wanted.delimiter!r}" if wanted.format == "csv" else ""
+        self._parts_of_name = f"kafka:{cluster or wanted.servers}/{wanted.topic}", f" {wanted.format}{csv}"
         self.fingerprint = (f" id={self._id}" if self._id else "").join(self._parts_of_name)
 
     def describe(self) -> str:
@@ -216,7 +218,7 @@ class KafkaSource(Source):
         messages = frame_of_parts(self._spark, parts, ReadMessages(self._stream.name, wanted), SCHEMA)
         if self._skips_empty:
             messages = messages.filter(F.col(VALUE).isNotNull())
-        how = TextFormat(wanted.format, wanted.malformed, wanted.delimiter, self.hands_on_malformed)
+        how = TextFormat(wanted.format, wanted.malformed, wanted.delimiter)
         order = [F.col(name) for name in self.order_key]
         topic = F.lit(f"topic `{wanted.topic}`, partition ")
         place = F.concat(topic, order[0], F.lit(", offset "), order[1])
@@ -254,13 +256,6 @@ def _went_back(before: Bounds, now: Bounds) -> bool:
 
 def _position(offsets: PartitionOffsets) -> Position:
     return {_PARTITIONS: {str(number): offset for number, offset in offsets.items()}}
-
-
-def _fingerprint(wanted: KafkaUrl, cluster: str | None) -> tuple[str, str]:
-    """A cluster stays the same under other addresses of its brokers, and knows its own name. A topic that is
-    deleted and made anew is another: between the two parts its id has its place."""
-    csv = f" delimiter={wanted.delimiter!r}" if wanted.format == "csv" else ""
-    return f"kafka:{cluster or wanted.servers}/{wanted.topic}", f" {wanted.format}{csv}"
 
 
 # ------------------------------------------------------------ client

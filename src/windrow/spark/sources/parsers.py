@@ -51,8 +51,11 @@ class TextFormat:
     kind: str
     malformed: str = "fail"
     delimiter: str = ","
-    #: whether texts that are no rows are handed on, told of in a column of their own
-    hands_on: bool = False
+
+
+def hands_on(stream: Stream | Table, malformed: str) -> bool:
+    """Whether texts that are no rows are handed on, told of in a column of their own."""
+    return malformed != "fail" and isinstance(stream, Stream)
 
 
 def parse(
@@ -302,7 +305,7 @@ def _sound(
     """
     columns = [column.alias(f"c{place}") for place, column in enumerate(values)]
     faulty = reduce(or_, faults) | (F.rand(0) < 0)
-    if how.hands_on:
+    if hands_on(stream, how.malformed):
         kinds = enumerate(to_spark(field.type) for field in stream.schema)
         nothing = [F.lit(None).cast(kind).alias(f"c{place}") for place, kind in kinds]
         text = told(most=None) if how.malformed == "to" else F.lit("")
@@ -317,7 +320,7 @@ def _sound(
 def _unpacked(rows: DataFrame, stream: Stream | Table, how: TextFormat) -> DataFrame:
     names = stream.schema.names
     chosen = [F.col(_ROW).getField(f"c{place}").alias(name) for place, name in enumerate(names)]
-    last = [F.col(_ROW).getField(MALFORMED).alias(MALFORMED)] if how.hands_on else []
+    last = [F.col(_ROW).getField(MALFORMED).alias(MALFORMED)] if hands_on(stream, how.malformed) else []
     return rows.where(F.col(_ROW).isNotNull()).select(*chosen, *map(F.col, rows.columns[1:]), *last)
 
 
