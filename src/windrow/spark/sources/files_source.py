@@ -17,7 +17,7 @@ import re
 import time
 from functools import partial
 from hashlib import blake2b
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -133,7 +133,7 @@ class FilesSource(Source):
         return self._reader.frame(self._files)
 
     def begin(self, begun: Begun) -> None:
-        self._read = _Read.of(begun.keys)
+        self._read = _Read(begun.keys)
         stored = begun.start.get("columns")
         if stored is not None:
             self._reader.columns = stored
@@ -185,14 +185,10 @@ class FilesSource(Source):
             raise Unsettled(error.message) from None
 
     def _limited(self, files: Sequence[SourceFile]) -> list[SourceFile]:
-        taken: list[SourceFile] = []
-        size = 0
-        for file in files[: self._wanted.files_per_batch]:
-            size += file.size
-            if taken and size > self._wanted.bytes_per_batch:
-                break
-            taken.append(file)
-        return taken
+        files = files[: self._wanted.files_per_batch]
+        sizes = accumulate(file.size for file in files)
+        most = self._wanted.bytes_per_batch
+        return [file for file, size in zip(files, sizes, strict=True) if size <= most] or list(files[:1])
 
     def frame(self, start: Position, end: Offsets) -> DataFrame | Few:
         make = partial(self._reader.frame, end.items)
@@ -243,7 +239,7 @@ Facts = tuple[int, int, int]
 class _Read:
     """The files that were read: by the hash of the path, what is known of each."""
 
-    def __init__(self) -> None:
+    def __init__(self, keys: pa.Table | None = None) -> None:
         self._known: dict[bytes, Facts] = {}
         #: and the other way round, to know a file that has got another name
         self._names: dict[tuple[int, int], list[bytes]] = {}
@@ -257,15 +253,10 @@ class _Read:
         #: files that could not be read to their end, as they were then
         self._cut: dict[str, SourceFile] = {}
 
-    @classmethod
-    def of(cls, keys: pa.Table | None) -> _Read:
-        """What commits remember."""
-        found = cls()
-        if keys is not None:
+        if keys is not None:  # what commits remember
             columns = (keys[name].to_pylist() for name in keys_schema().names)
-            for key, size, modified, known in zip(*columns, strict=True):
-                found._add(key, (size, modified, known))
-        return found
+            for key, *known in zip(*columns, strict=True):
+                self._add(key, tuple(known))
 
     def _add(self, key: bytes, known: Facts) -> None:
         self._known[key] = known
@@ -286,7 +277,7 @@ class _Read:
         """What a commit remembers of files that it reads, and of new names of others."""
         self._pending = {_key(file): _facts(file) for file in files}
         known = {**self._pending, **self._renamed}
-        rows = [dict(zip(keys_schema().names, (key, *facts), strict=True)) for key, facts in known.items()]
+        rows = [dict(zip(keys_schema().names, (key, *each), strict=True)) for key, each in known.items()]
         return pa.Table.from_pylist(rows, schema=keys_schema())
 
     def new(self, listed: Sequence[SourceFile], title: str) -> list[SourceFile]:
