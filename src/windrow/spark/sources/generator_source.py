@@ -63,23 +63,6 @@ def in_parts(first: int, last: int, tasks: int) -> list[tuple[int, int]]:
     return list(pairwise(first + (last - first) * task // tasks for task in range(tasks + 1)))
 
 
-@dataclass(frozen=True)
-class _Pace:
-    """Rows that become due with time, at one rate."""
-
-    since: float
-    first: int
-    rate: float
-
-    def due(self, now: float) -> int:
-        """How many rows there are by then.
-
-        >>> _Pace(since=10.0, first=100, rate=50).due(12.0)
-        200
-        """
-        return self.first + int((now - self.since) * self.rate)
-
-
 def check_columns(generator: Generator, stream: Stream) -> StructType:
     """The columns that a generator gives, if a stream declares no others."""
     schema = from_arrow_schema(generator.schema)
@@ -109,9 +92,10 @@ class GeneratorSource(Source):
         columns = tuple(dict.fromkeys(names.values()))
         self._schema = StructType([*(schema[name] for name in columns), StructField(ROW, LongType())])
         self._read = ReadRows(wanted.generator.name, wanted.settings, (*columns, ROW))
-        #: since when and from which row rows are counted, and how many of them are due in a second
-        self._pace: _Pace | None = None
         self._start, self._times = 0, 1.0
+        #: since when and from which row rows are counted; before a run those of one second are due
+        self._since: float | None = None
+        self._first = 0
         self._names = [names[field.name] for field in stream.schema]
         kinds = [wanted.generator.schema.field(name).type for name in self._names]
         #: whether rows are of the declared types as they are made
@@ -121,9 +105,8 @@ class GeneratorSource(Source):
         return self._where
 
     def begin(self, begun: Begun) -> None:
-        self._start = int(begun.start.get("row", 0))
-        if self.rate is not None:
-            self._pace = _Pace(self._clock() - 1, self._start, self.rate)
+        self._start = self._first = int(begun.start.get("row", 0))
+        self._since = self._clock() - 1
 
     @property
     def rate(self) -> float | None:
@@ -132,15 +115,18 @@ class GeneratorSource(Source):
 
     def quicken(self, times: float) -> None:
         """From now on the declared rate, so many times."""
-        now, self._times = self._clock(), times
-        if self._pace is not None and self.rate is not None:
-            self._pace = _Pace(now, self._pace.due(now), self.rate)
+        now = self._clock()
+        self._first, self._since, self._times = self._due(now), now, times
+
+    def _due(self, now: float) -> int:
+        seconds = 1.0 if self._since is None else now - self._since
+        return self._first + int(seconds * (self.rate or 0))
 
     def latest(self) -> int:
         rows = self._wanted.settings.rows
         if self._wanted.rate is None:
             return rows or 0
-        due = self._pace.due(self._clock()) if self._pace is not None else self._wanted.rate
+        due = self._due(self._clock())
         return due if rows is None else min(due, rows)
 
     def whole(self) -> int:
