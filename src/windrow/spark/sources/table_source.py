@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -43,22 +43,23 @@ class Content:
     read: SourceState
 
 
-class TableSource(Protocol):
+class TableSource:
     """Something that has the whole content of a table."""
 
     #: whether the table is what the source says, and nobody else may change it
-    is_master: bool
+    is_master = True
     #: whether it may take time to answer: then a thread asks
-    is_slow: bool
+    is_slow = True
 
     def news(self, before: SourceState) -> Content | None:
         """The content, unless it is surely the same as `before`."""
+        raise NotImplementedError
 
 
-class GivenContent:
+class GivenContent(TableSource):
     """Data that was given once. After a restart the same data is no news, whatever was updated since."""
 
-    is_master, is_slow = False, False
+    is_master = is_slow = False
 
     def __init__(self, table: Table, data: Any) -> None:
         self._rows = given_rows(table, data)
@@ -71,10 +72,10 @@ class GivenContent:
         return Content(self._rows, SourceState(fingerprint=self._fingerprint))
 
 
-class CalledContent:
+class CalledContent(TableSource):
     """What a function gives, called again after every period."""
 
-    is_master, is_slow = True, False
+    is_slow = False
 
     def __init__(self, table: Table, function: Callable[[], Any], period: float) -> None:
         self._table, self._function, self._period = table, function, period
@@ -96,10 +97,9 @@ class CalledContent:
         return Content(rows, SourceState(fingerprint="called"))
 
 
-class FilesContent:
+class FilesContent(TableSource):
     """The rows of files, read whole whenever one of them changes."""
 
-    is_master, is_slow = True, True
     _in_order = False
 
     def __init__(self, spark: SparkSession, table: Table, wanted: urls.FilesUrl) -> None:
@@ -159,10 +159,8 @@ class FilesChangelog(FilesContent):
         return folded.rows
 
 
-class KafkaChangelog:
+class KafkaChangelog(TableSource):
     """A topic of changes, read from its beginning when a process starts, and from then on as they come."""
-
-    is_master, is_slow = True, True
 
     def __init__(self, spark: SparkSession, table: Table, wanted: urls.KafkaUrl, form: str) -> None:
         self._spark, self._wanted = spark, wanted

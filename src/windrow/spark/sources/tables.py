@@ -122,8 +122,15 @@ def given_rows(table: Table, data: Any) -> list[Values]:
     """Rows that somebody gives: a list of tuples or dictionaries, or anything that is a table itself."""
     if data is None:
         return []
+    if isinstance(data, DataFrame) and data.isStreaming:
+        raise SourceError(
+            f"{table.title} cannot be read from a streaming frame: it has no content at any moment",
+            code="bad-source",
+            hint="declare a stream, or give a frame that is not streaming",
+        )
     if isinstance(data, DataFrame):
-        return _spark_rows(table, data)
+        with job_failed(f"reading {table.title}"):
+            return arrow_rows(table, fitting(data, table, "the frame").of(data).toArrow())
     if isinstance(data, list | tuple):
         rows = [_in_order(table, row) if isinstance(row, Mapping) else row for row in data]
         return canonical_rows(table.schema, rows, table.title)
@@ -150,35 +157,14 @@ def arrow_rows(table: Table, data: pa.Table) -> list[Values]:
 
 def rows_to_change(table: Table, data: Any) -> list[Values]:
     """Rows to insert or delete: a column that the table does not have is refused, not left out."""
-    names = (
-        data.columns
-        if isinstance(data, DataFrame)
-        else getattr(data, "column_names", getattr(data, "columns", ()))
-    )
-    known = {name.lower() for name in table.schema.names}
-    for name in map(str, names):
-        if name.lower() not in known:
-            raise _no_column(table, name)
+    is_arrow = isinstance(data, pa.Table | pa.RecordBatch)
+    _check_columns(table, data.schema.names if is_arrow else getattr(data, "columns", ()))
     return given_rows(table, data)
 
 
-def _spark_rows(table: Table, frame: DataFrame) -> list[Values]:
-    if frame.isStreaming:
-        raise SourceError(
-            f"{table.title} cannot be read from a streaming frame: it has no content at any moment",
-            code="bad-source",
-            hint="declare a stream, or give a frame that is not streaming",
-        )
-    with job_failed(f"reading {table.title}"):
-        return arrow_rows(table, fitting(frame, table, "the frame").of(frame).toArrow())
-
-
 def _in_order(table: Table, row: Mapping[str, Any]) -> Iterable[Any]:
+    _check_columns(table, row)
     given = {name.lower(): value for name, value in row.items()}
-    known = [name.lower() for name in table.schema.names]
-    strange = next((name for name in row if name.lower() not in known), None)
-    if strange is not None:
-        raise _no_column(table, strange)
     absent = next((name for name in table.schema.names if name.lower() not in given), None)
     if absent is not None:
         raise DataError(
@@ -186,9 +172,13 @@ def _in_order(table: Table, row: Mapping[str, Any]) -> Iterable[Any]:
             code="missing-column",
             hint=f"give every column; `{absent}` may be None",
         )
-    return tuple(given[name] for name in known)
+    return tuple(given[name.lower()] for name in table.schema.names)
 
 
-def _no_column(table: Table, name: str) -> DataError:
-    hint = nearest(name, table.schema.names) or "its columns are " + ", ".join(table.schema.names)
-    return DataError(f"{table.title} has no column `{name}`", code="unknown-column", hint=hint)
+def _check_columns(table: Table, names: Iterable[Any]) -> None:
+    """Refuse a column that the table does not have."""
+    known = {name.lower() for name in table.schema.names}
+    strange = next((name for name in map(str, names) if name.lower() not in known), None)
+    if strange is not None:
+        hint = nearest(strange, table.schema.names) or "its columns are " + ", ".join(table.schema.names)
+        raise DataError(f"{table.title} has no column `{strange}`", code="unknown-column", hint=hint)
