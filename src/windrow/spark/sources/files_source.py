@@ -15,6 +15,7 @@ import io
 import json
 import re
 import time
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from itertools import accumulate, chain, islice
@@ -66,7 +67,7 @@ from windrow.spark.sources.parsers import (
     parse_csv,
 )
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, Unsettled, keys_schema
-from windrow.spark.sources.urls import FilesUrl, format_of, unknown_format
+from windrow.spark.sources.urls import COMPRESSED, FilesUrl, format_of, unknown_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -448,8 +449,8 @@ class _Reader:
         looked through by Spark, at once."""
         assert self.columns is not None
         keys = set(self.columns["keys"].values())
-        rest = [path for path in paths if not (_is_plain(path) and keys <= _keys_at_begin(path, keys))]
-        if not keys or not rest:
+        rest = [path for path in paths if keys and not (_is_plain(path) and _has_at_begin(path, keys))]
+        if not rest:
             return
         lines = self._load("text", _LINES, rest)
         known = F.explode(F.expr("json_object_keys(value)"))
@@ -617,21 +618,17 @@ def _read_as(declared: DataType, given: SparkType) -> SparkType:
 
 def _is_plain(path: str) -> bool:
     """Whether the lines of a file can be read here as they are."""
-    return is_local(path) and not path.endswith((".gz", ".bz2", ".zst", ".snappy"))
+    return is_local(path) and not path.endswith(COMPRESSED)
 
 
-def _keys_at_begin(path: str, wanted: set[str]) -> set[str]:
-    """The keys of the first objects of a file, until all that are wanted were seen."""
-    found: set[str] = set()
-    try:
-        with Path(path).open("rb") as file:
-            for line in islice(file, _SAMPLE_LINES):
-                found.update(_keys_of(line))
-                if wanted <= found:
-                    break
-    except OSError:
-        pass  # it is told when it is read
-    return found
+def _has_at_begin(path: str, keys: set[str]) -> bool:
+    """Whether the first objects of a file have all of some keys."""
+    with suppress(OSError), Path(path).open("rb") as file:  # it is told when it is read
+        for line in islice(file, _SAMPLE_LINES):
+            keys = keys.difference(_keys_of(line))
+            if not keys:
+                return True
+    return False
 
 
 def _keys_of(line: bytes) -> list[str]:

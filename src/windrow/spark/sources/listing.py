@@ -230,10 +230,8 @@ def opened_listing(spark: SparkSession, place: str, *, may_be_empty: bool) -> li
         if not files and is_local(place):
             _refuse_missing(place, may_be_empty=may_be_empty)
     except SPARK_ERRORS as error:
-        code = "source-away" if is_away(error) else None
-        raise SourceError(
-            f"`{place}` cannot be read: {reason(error)}", code=code, hint="check the path"
-        ) from None
+        code, what = "source-away" if is_away(error) else None, f"`{place}` cannot be read: {reason(error)}"
+        raise SourceError(what, code=code, hint="check the path") from None
     except PermissionError as error:
         raise SourceError(
             f"`{place}` cannot be listed: {error.strerror}",
@@ -243,7 +241,7 @@ def opened_listing(spark: SparkSession, place: str, *, may_be_empty: bool) -> li
     except OSError as error:
         raise unlisted(place, error) from None
     if not files and not may_be_empty:
-        raise SourceError(f"there are no files in `{place}`", code="no-files", hint="check the path")
+        raise _no_files(f"there are no files in `{place}`")
     return files
 
 
@@ -261,16 +259,15 @@ def _refuse_missing(place: str, *, may_be_empty: bool) -> None:
     while is_pattern(folder):
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
-        raise SourceError(
-            f"there is no directory `{folder}`", code="no-files", hint="check the path, or create it"
-        )
+        raise _no_files(f"there is no directory `{folder}`", "check the path, or create it")
     inside = sorted(os.listdir(folder))
     if inside or not may_be_empty:
         shown = ", ".join(f"`{name}`" for name in inside[:_SHOWN]) + (", …" if len(inside) > _SHOWN else "")
-        raise SourceError(
-            f"no file matches `{place}`",
-            code="no-files",
-            hint=f"`{folder}` has {shown}" if inside else f"`{folder}` is empty",
-        )
+        hint = f"`{folder}` has {shown}" if inside else f"`{folder}` is empty"
+        raise _no_files(f"no file matches `{place}`", hint)
     if not is_pattern(os.path.basename(place)):
-        raise SourceError(f"there is no file `{place}`", code="no-files", hint="check the path")
+        raise _no_files(f"there is no file `{place}`")
+
+
+def _no_files(message: str, hint: str = "check the path") -> SourceError:
+    return SourceError(message, code="no-files", hint=hint)

@@ -179,7 +179,7 @@ def single_character(text: str) -> str:
 
 #: what the name of a file ends in, for each format
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
-_COMPRESSED = (".gz", ".bz2", ".zst", ".snappy")
+COMPRESSED = (".gz", ".bz2", ".zst", ".snappy")
 #: options that mean something in some formats only
 _FORMATS_OF = {
     "header": {"csv"},
@@ -279,7 +279,7 @@ def format_of(name: str) -> str | None:
     ('csv', None)
     """
     name = name.lower()
-    for suffix in _COMPRESSED:
+    for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
     return next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
 
