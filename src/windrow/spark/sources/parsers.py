@@ -79,13 +79,10 @@ def parse(
     parsed, read, broken = (_json if how.kind == "json" else _csv)(text, stream, names, how)
     source = F.lit("") if place is None else place
     rows = frame.select(parsed.alias(_PARSED), text.alias(_TEXT), source.alias(_PLACE), *order)
-    kept = rows.columns[3:]
-    values, faults = _converted(frame, stream, read)
     in_lines = place is not None and in_files
     shape = RowShape.of(stream, how.kind, names, delimiter=how.delimiter, in_lines=in_lines)
     told = partial(telling, shape, F.col(_PLACE), F.col(_TEXT))
-    found = _sound(values, [*broken, *faults], how, stream, told)
-    return _unpacked(rows.select(found.alias(_ROW), *map(F.col, kept)), stream, how)
+    return _rows(rows, read, broken, how, stream, told, [F.col(name) for name in rows.columns[3:]])
 
 
 def _json(
@@ -186,12 +183,10 @@ def parse_csv(
             column = F.encode(column, _BYTES).cast("string")
             broken.append(F.coalesce(~F.is_valid_utf8(column), F.lit(False)))
         raw.append(column)
-    values, faults = _converted(frame, stream, raw)
     line = F.encode(F.col(_CORRUPT), _BYTES).cast("string")
     header = tuple(given)
     shape = RowShape.of(stream, "csv", names, delimiter=how.delimiter, in_lines=True, header=header)
-    found = _sound(values, [*broken, *faults], how, stream, partial(telling, shape, place, line, raw))
-    return _unpacked(frame.select(found.alias(_ROW), *order), stream, how)
+    return _rows(frame, raw, broken, how, stream, partial(telling, shape, place, line, raw), order)
 
 
 def _as_bytes(text: str) -> str:
@@ -250,12 +245,11 @@ def _converted(
 
 
 def _value(read: Column, kind: DataType, *, is_utc: bool) -> tuple[Column, Column | None]:
+    given = reading_type(kind)
     if kind.is_map:
-        read = without_maps(read, reading_type(kind))
-        if T.ArrayType(reading_type(kind.element)) == to_spark(kind):
-            return read, None
-    if reading_type(kind) == to_spark(kind):
-        return without_maps(read, reading_type(kind)), None
+        read, given = without_maps(read, given), T.ArrayType(reading_type(kind.element))
+    if given == to_spark(kind):
+        return read, None
     if kind.kind is Kind.ARRAY:
         inner = kind.fields[0][1]
         values = F.transform(read, lambda each: _value(each, inner, is_utc=is_utc)[0])
@@ -290,38 +284,41 @@ def _instant(text: Column, *, is_utc: bool) -> Column:
     return F.when(text.rlike(TIME) & parsed.getField(_CORRUPT).isNull(), parsed.getField("t"))
 
 
-def _sound(
-    values: Sequence[Column],
-    faults: Sequence[Column],
+def _rows(
+    frame: DataFrame,
+    read: Sequence[Column],
+    broken: Sequence[Column],
     how: TextFormat,
     stream: Stream | Table,
     told: Callable[..., Column],
-) -> Column:
-    """The columns as one struct; under a fault an error, or, where such rows are left out, NULL, or, where
-    they are handed on, a struct without values that tells of the row.
+    order: Sequence[Column],
+) -> DataFrame:
+    """The declared columns out of what was read, and after them those of `order`. Under a fault there is an
+    error, or, where such rows are left out, none, or, where they are handed on, one without values that tells
+    of it.
 
-    It is one expression, so that no column can be had without the check. It looks as if it could change:
+    A row is one expression, so that no column can be had without the check. It looks as if it could change:
     otherwise Spark would parse a text once more for every condition that it moves below.
     """
-    columns = [column.alias(f"c{place}") for place, column in enumerate(values)]
-    faulty = reduce(or_, faults) | (F.rand(0) < 0)
-    if hands_on(stream, how.malformed):
-        kinds = enumerate(to_spark(field.type) for field in stream.schema)
-        nothing = [F.lit(None).cast(kind).alias(f"c{place}") for place, kind in kinds]
+    values, faults = _converted(frame, stream, read)
+    faulty = reduce(or_, [*broken, *faults]) | (F.rand(0) < 0)
+    fields = [f"c{place}" for place in range(len(values))]
+    good = [value.alias(name) for name, value in zip(fields, values, strict=True)]
+    last = [MALFORMED] if hands_on(stream, how.malformed) else []
+    if last:
+        kinds = zip(fields, stream.schema, strict=True)
+        nothing = [F.lit(None).cast(to_spark(field.type)).alias(name) for name, field in kinds]
         text = told(most=None) if how.malformed == "to" else F.lit("")
         bad = F.struct(*nothing, text.alias(MALFORMED))
-        return F.when(faulty, bad).otherwise(F.struct(*columns, F.lit(None).cast("string").alias(MALFORMED)))
-    row = F.struct(*columns)
-    if how.malformed == "drop":
-        return F.when(~faulty, row)
-    return F.when(faulty, F.raise_error(told())).otherwise(row)
-
-
-def _unpacked(rows: DataFrame, stream: Stream | Table, how: TextFormat) -> DataFrame:
-    names = stream.schema.names
-    chosen = [F.col(_ROW).getField(f"c{place}").alias(name) for place, name in enumerate(names)]
-    last = [F.col(_ROW).getField(MALFORMED).alias(MALFORMED)] if hands_on(stream, how.malformed) else []
-    return rows.where(F.col(_ROW).isNotNull()).select(*chosen, *map(F.col, rows.columns[1:]), *last)
+        row = F.when(faulty, bad).otherwise(F.struct(*good, F.lit(None).cast("string").alias(MALFORMED)))
+    elif how.malformed == "drop":
+        row = F.when(~faulty, F.struct(*good))
+    else:
+        row = F.when(faulty, F.raise_error(told())).otherwise(F.struct(*good))
+    rows = frame.select(row.alias(_ROW), *order)
+    parts = zip([*fields, *last], [*stream.schema.names, *last], strict=True)
+    columns = [F.col(_ROW).getField(part).alias(name) for part, name in parts]
+    return rows.where(F.col(_ROW).isNotNull()).select(*columns, *map(F.col, rows.columns[1:]))
 
 
 def check_flat(stream: Stream | Table, where: str) -> None:

@@ -57,7 +57,7 @@ class Source:
     is_bounded: bool = False
     #: columns that give each row its place in arrival order within an epoch; () if there is none
     order_key: tuple[str, ...] = ()
-    #: whether rows that are none come along, told of in a last column
+    #: whether rows that are none come along, told of in a column of their own
     hands_on_malformed: bool = False
     #: whether looking how far it is takes time: then a thread of its own looks
     is_slow: bool = False
