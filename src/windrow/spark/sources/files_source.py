@@ -55,7 +55,7 @@ from windrow.spark.sources.listing import (
     pattern_root,
     unlisted,
 )
-from windrow.spark.sources.malformed_rows import file_of, row_of
+from windrow.spark.sources.malformed_rows import file_of
 from windrow.spark.sources.parquet_files import columns_elsewhere, columns_here, numbered, parquet_rows
 from windrow.spark.sources.parsers import (
     TextFormat,
@@ -549,7 +549,8 @@ class _Reader:
             else:
                 schema = StructType.fromJson(self.columns["schema"])
             reader = self._reader("parquet", schema)
-            shape = fitting(load(self.spark, reader, paths), self.stream, self.where, self._order, row_of())
+            place = F.expr("concat(_metadata.file_path, ', row ', _metadata.row_index + 1)")
+            shape = fitting(load(self.spark, reader, paths), self.stream, self.where, self._order, place)
             self._prepared[key] = reader, shape
         known, fits = self._prepared[key]
         return fits.of(load(self.spark, known, paths))

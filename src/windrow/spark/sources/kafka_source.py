@@ -67,10 +67,8 @@ def limited(start: PartitionOffsets, last: PartitionOffsets, most: int) -> Parti
     total = sum(waiting.values())
     if total <= most:
         return last
-    return {
-        partition: start.get(partition, 0) + min(rows, max(1, most * rows // total))
-        for partition, rows in waiting.items()
-    }
+    taken = {partition: min(rows, max(1, most * rows // total)) for partition, rows in waiting.items()}
+    return {partition: start.get(partition, 0) + rows for partition, rows in taken.items()}
 
 
 # ------------------------------------------------------------ kafka source
@@ -109,12 +107,8 @@ class KafkaSource(Source):
     is_slow = True
     order_key = (PARTITION, OFFSET)
 
-    def __init__(
-        self, spark: SparkSession, stream: Stream | Table, wanted: KafkaUrl, *, skips_empty: bool = False
-    ) -> None:
+    def __init__(self, spark: SparkSession, stream: Stream | Table, wanted: KafkaUrl) -> None:
         self._spark, self._stream, self._wanted = spark, stream, wanted
-        #: whether messages without a value mean nothing, as those that compaction goes by
-        self._skips_empty = skips_empty
         self.hands_on_malformed = hands_on(stream, wanted.malformed)
         check_order_names(stream, self.order_key)
         if wanted.format == "csv":
@@ -216,7 +210,7 @@ class KafkaSource(Source):
     def frame(self, start: Position, end: Offsets) -> DataFrame:
         parts, wanted = self._parts(start, end), self._wanted
         messages = frame_of_parts(self._spark, parts, ReadMessages(self._stream.name, wanted), SCHEMA)
-        if self._skips_empty:
+        if isinstance(self._stream, Table):  # those that compaction goes by have no value and mean nothing
             messages = messages.filter(F.col(VALUE).isNotNull())
         how = TextFormat(wanted.format, wanted.malformed, wanted.delimiter)
         order = [F.col(name) for name in self.order_key]

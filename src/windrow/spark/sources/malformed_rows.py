@@ -28,11 +28,6 @@ def file_of(frame: DataFrame) -> Column:
     return frame.metadataColumn("_metadata").getField("file_path")
 
 
-def row_of() -> Column:
-    """The path of a row's Parquet file, and which of its rows it is: of any frame of files."""
-    return F.expr("concat(_metadata.file_path, ', row ', _metadata.row_index + 1)")
-
-
 def telling(
     shape: RowShape,
     place: Column | None,

@@ -168,7 +168,7 @@ class KafkaChangelog(TableSource):
         self._read: Position = {}
 
     def news(self, before: SourceState) -> Content | None:
-        source = KafkaSource(self._spark, self._changes, self._wanted.resolved(), skips_empty=True)
+        source = KafkaSource(self._spark, self._changes, self._wanted.resolved())
         try:
             end = source.upto(self._read, source.latest())
             if end is None:
