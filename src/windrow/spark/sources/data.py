@@ -21,7 +21,6 @@ from windrow.spark.sources.fit import (
     check_types,
     fitting,
     from_spark,
-    match_names,
     no_type,
     spark_schema,
 )
@@ -50,8 +49,7 @@ def open_data(spark: SparkSession, stream: Stream, data: object) -> Source:
 def _open_table(spark: SparkSession, stream: Stream, table: pa.Table) -> Source:
     """A table in memory; its rows arrive in their order."""
     check_order_names(stream, (_ROW,))
-    check_types(spark_schema(table.schema), stream, "the table")
-    names = match_names(stream, table.column_names, "the table")
+    names = check_types(spark_schema(table.schema), stream, "the table")
     table = table.select(list(dict.fromkeys(names.values())))
     fingerprint = f"table:{table.num_rows} rows {digest(table)}"
     rows = spark.createDataFrame(table.append_column(_ROW, pa.array(np.arange(table.num_rows))))

@@ -41,7 +41,6 @@ from windrow.spark.sources.fit import (
     check_types,
     fitting,
     from_spark,
-    match_names,
     to_spark,
 )
 from windrow.spark.sources.listing import (
@@ -533,8 +532,7 @@ class _Reader:
             known = {name.lower() for name in given.names}
             lacking = [f for f in self.stream.schema if f.name.lower() not in known]
             given = StructType([*given.fields, *(StructField(f.name, to_spark(f.type)) for f in lacking)])
-        check_types(given, self.stream, self.where)
-        names = match_names(self.stream, given.names, self.where)
+        names = check_types(given, self.stream, self.where)
         fields = [
             StructField(names[f.name], _read_as(f.type, given[names[f.name]].dataType))
             for f in self.stream.schema

@@ -214,8 +214,7 @@ def fitting(
     Text that is not valid UTF-8, and a number that is no time in the declared unit, is an error when it is
     read; `place` says where a row is from.
     """
-    check_types(frame.schema, stream, where)
-    names = match_names(stream, frame.columns, where)
+    names = check_types(frame.schema, stream, where)
     _check_zone(frame, stream, names)
     forms = dict(stream.forms)
     chosen, faults = [], []
@@ -310,8 +309,9 @@ def match_names(stream: Stream | Table, available: Iterable[str], where: str) ->
     return names
 
 
-def check_types(schema: T.StructType, stream: Stream | Table, where: str) -> None:
-    """Refuse a column whose values the declared type does not hold."""
+def check_types(schema: T.StructType, stream: Stream | Table, where: str) -> dict[str, str]:
+    """For each declared column its name in the source; one whose values the declared type does not hold is
+    refused."""
     names = match_names(stream, schema.names, where)
     forms = dict(stream.forms)
     for field in stream.schema:
@@ -328,6 +328,7 @@ def check_types(schema: T.StructType, stream: Stream | Table, where: str) -> Non
                 hint=f"declare it `{field.name} {kind}` and write CAST({field.name} AS {field.type}) in the"
                 " query",
             )
+    return names
 
 
 def _check_form(stream: Stream | Table, field: Field, given: DataType | None, form: str, where: str) -> None:

@@ -22,7 +22,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from windrow.execution.bundle import Few
 from windrow.kernels.columnar.columns import rows_schema
-from windrow.spark.sources.fit import check_order_names, check_types, fitting, match_names
+from windrow.spark.sources.fit import check_order_names, check_types, fitting
 from windrow.spark.sources.generators import GENERATORS, ROW, Settings
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, frame_of_parts
 from windrow.spark.sources.urls import GeneratorUrl
@@ -63,11 +63,9 @@ def in_parts(first: int, last: int, tasks: int) -> list[tuple[int, int]]:
     return list(pairwise(first + (last - first) * task // tasks for task in range(tasks + 1)))
 
 
-def check_columns(generator: Generator, stream: Stream) -> StructType:
-    """The columns that a generator gives, if a stream declares no others."""
-    schema = from_arrow_schema(generator.schema)
-    check_types(schema, stream, f"generator:{generator.name}")
-    return schema
+def check_columns(generator: Generator, stream: Stream) -> dict[str, str]:
+    """For each declared column its name in the generator, if that has it."""
+    return check_types(from_arrow_schema(generator.schema), stream, f"generator:{generator.name}")
 
 
 class GeneratorSource(Source):
@@ -87,8 +85,7 @@ class GeneratorSource(Source):
         self.fingerprint = wanted.fingerprint
         self._where = f"generator:{wanted.generator.name}"
         check_order_names(stream, self.order_key)
-        schema = check_columns(wanted.generator, stream)
-        names = match_names(stream, schema.names, self._where)
+        schema, names = from_arrow_schema(wanted.generator.schema), check_columns(wanted.generator, stream)
         columns = tuple(dict.fromkeys(names.values()))
         self._schema = StructType([*(schema[name] for name in columns), StructField(ROW, LongType())])
         self._read = ReadRows(wanted.generator.name, wanted.settings, (*columns, ROW))
@@ -96,7 +93,7 @@ class GeneratorSource(Source):
         #: since when and from which row rows are counted; before a run those of one second are due
         self._since: float | None = None
         self._first = 0
-        self._names = [names[field.name] for field in stream.schema]
+        self._names = list(names.values())
         kinds = [wanted.generator.schema.field(name).type for name in self._names]
         #: whether rows are of the declared types as they are made
         self._is_plain = kinds == rows_schema(stream.schema).types and not stream.forms

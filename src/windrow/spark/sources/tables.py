@@ -26,7 +26,7 @@ from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, SourceError, first_line, nearest
 from windrow.kernels.columnar.columns import frame_from_arrow, rows_of
 from windrow.spark.failures import job_failed
-from windrow.spark.sources.fit import check_types, fitting, match_names, spark_schema, to_spark
+from windrow.spark.sources.fit import check_types, fitting, spark_schema, to_spark
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 _PLAIN: dict[pa.DataType, pa.DataType] = {
@@ -139,8 +139,7 @@ def given_rows(table: Table, data: Any) -> list[Values]:
 
 def arrow_rows(table: Table, data: pa.Table) -> list[Values]:
     """The rows of an Arrow table, whose columns are found by name."""
-    check_types(spark_schema(data.schema), table, "the data")
-    names = match_names(table, data.column_names, "the data")
+    names = check_types(spark_schema(data.schema), table, "the data")
     kinds = [to_arrow_type(to_spark(field.type), timezone="UTC") for field in table.schema]
     columns = []
     for field, kind in zip(table.schema, kinds, strict=True):
