@@ -468,11 +468,10 @@ class _Reader:
         """Whether a file has an end, as far as that is to be seen: what a Parquet file is stands there."""
         if self.kind != "parquet" or not is_local(file.path):
             return True
-        try:
+        with suppress(OSError, pa.ArrowException):
             pq.read_metadata(file.path)
-        except (OSError, pa.ArrowException):
-            return False
-        return True
+            return True
+        return False
 
     def count(self, files: Sequence[SourceFile]) -> int | None:
         """About how many rows files have, at most, if they are small; nobody knows of compressed text."""
@@ -482,10 +481,9 @@ class _Reader:
         if self.kind != "parquet":
             plain = all(Path(file.path).suffix in _PLAIN_TEXT for file in files)
             return size // _SHORT_LINE if plain else None
-        try:
+        with suppress(OSError, pa.ArrowException):  # what is no Parquet file is told when it is read
             return sum(int(pq.read_metadata(file.path).num_rows) for file in files)
-        except (OSError, pa.ArrowException):
-            return None  # what is no Parquet file is told when it is read
+        return None
 
     def line(self, file: SourceFile, number: int) -> int | None:
         """The line of a text file of this machine that a row of it stands in: Spark passes over empty ones,
@@ -493,13 +491,12 @@ class _Reader:
         if self.kind == "parquet" or not is_local(file.path):
             return None
         is_csv, spaces = self.kind == "csv", "".join(map(chr, range(33)))
-        try:
-            with pa.input_stream(file.path, compression="detect") as stream:
-                lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline=None)
-                kept = (at for at, line in enumerate(lines, 1) if line.strip(spaces if is_csv else " \n"))
-                return next(islice(kept, number + (is_csv and self.wanted.header), None), None)
-        except (OSError, pa.ArrowException):
-            return None
+        failures = suppress(OSError, pa.ArrowException)
+        with failures, pa.input_stream(file.path, compression="detect") as stream:
+            lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline=None)
+            kept = (at for at, line in enumerate(lines, 1) if line.strip(spaces if is_csv else " \n"))
+            return next(islice(kept, number + (is_csv and self.wanted.header), None), None)
+        return None
 
     def table(self, files: Sequence[SourceFile]) -> pa.Table | None:
         """The rows of Parquet files of this machine whose columns are of the declared types as they are; None
