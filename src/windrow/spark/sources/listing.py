@@ -36,13 +36,13 @@ _PROBE = 4096
 def list_files(spark: SparkSession, place: str) -> list[SourceFile]:
     """The files of a pattern, in order of their times and then of their names. A directory stands for its
     files, and for those in folders called `column=value`. Hidden files do not count."""
-    found = local_files(place) if is_local(place) else _files_elsewhere(spark, place)
-    return sorted(found, key=order)
-
-
-def order(file: SourceFile) -> tuple[int, str]:
-    """Files come in order of their times, as exactly as all file systems tell them, and of their names."""
-    return file.modified // 1_000_000, file.path
+    if is_local(place):
+        found = list(local_files(place))
+    else:  # Spark lists the files, without reading them
+        frame = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(place)
+        found = [file for file in _listed(frame) if not _is_hidden(file.path.rpartition("/")[2])]
+    # as exactly as all file systems tell times
+    return sorted(found, key=lambda file: (file.modified // 1_000_000, file.path))
 
 
 def is_local(place: str) -> bool:
@@ -62,11 +62,6 @@ def pattern_root(place: str) -> str:
     if wild is not None:
         return "/".join(parts[:wild]) or "/"
     return place if not Path(place).suffix or Path(place).is_dir() else place.rpartition("/")[0]
-
-
-def is_pattern(place: str) -> bool:
-    """Whether a path has signs in it that stand for others."""
-    return _WILDCARD.search(place) is not None
 
 
 def facts(path: str) -> SourceFile | None:
@@ -207,12 +202,6 @@ def unread(spark: SparkSession, paths: Sequence[str]) -> Any:
     return load(spark, spark.read.format("binaryFile").option("__globPaths__", "false"), paths)
 
 
-def _files_elsewhere(spark: SparkSession, place: str) -> list[SourceFile]:
-    """Spark lists the files, without reading them."""
-    frame = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(place)
-    return [file for file in _listed(frame) if not _is_hidden(file.path.rpartition("/")[2])]
-
-
 def _listed(frame: DataFrame) -> list[SourceFile]:
     table = frame.selectExpr("path", "length", "unix_micros(modificationTime) AS modified").toArrow()
     columns = (table[name].to_pylist() for name in ("path", "length", "modified"))
@@ -256,7 +245,7 @@ def _refuse_missing(place: str, *, may_be_empty: bool) -> None:
     if os.path.isdir(place):
         return
     folder = os.path.dirname(place)
-    while is_pattern(folder):
+    while _WILDCARD.search(folder):
         folder = os.path.dirname(folder)
     if not os.path.isdir(folder):
         raise _no_files(f"there is no directory `{folder}`", "check the path, or create it")
@@ -265,7 +254,7 @@ def _refuse_missing(place: str, *, may_be_empty: bool) -> None:
         shown = ", ".join(f"`{name}`" for name in inside[:_SHOWN]) + (", …" if len(inside) > _SHOWN else "")
         hint = f"`{folder}` has {shown}" if inside else f"`{folder}` is empty"
         raise _no_files(f"no file matches `{place}`", hint)
-    if not is_pattern(os.path.basename(place)):
+    if _WILDCARD.search(os.path.basename(place)) is None:
         raise _no_files(f"there is no file `{place}`")
 
 

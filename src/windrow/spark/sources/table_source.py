@@ -9,8 +9,7 @@ A changelog is rows that come and rows that leave, in order: what they add up to
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -98,12 +97,11 @@ class CalledContent(TableSource):
 
 
 class FilesContent(TableSource):
-    """The rows of files, read whole whenever one of them changes."""
+    """The rows of files, or what the changes in them add up to; read whole whenever one of them changes or
+    comes."""
 
-    _in_order = False
-
-    def __init__(self, spark: SparkSession, table: Table, wanted: urls.FilesUrl) -> None:
-        self._spark, self._table, self._wanted = spark, table, wanted
+    def __init__(self, spark: SparkSession, table: Table, wanted: urls.FilesUrl, form: str | None) -> None:
+        self._spark, self._table, self._wanted, self._form = spark, table, wanted, form
 
     def news(self, before: SourceState) -> Content | None:
         name = self._wanted.fingerprint(self._wanted.format or "")
@@ -140,22 +138,12 @@ class FilesContent(TableSource):
         return files
 
     def _read(self) -> list[Values]:
-        source = FilesSource(self._spark, self._table, self._wanted)
-        return _rows_in_order(self._table, source.all_rows(), source.order_key if self._in_order else ())
-
-
-class FilesChangelog(FilesContent):
-    """Files of changes: what they add up to, read whole whenever one of them changes or comes."""
-
-    _in_order = True
-
-    def __init__(self, spark: SparkSession, table: Table, wanted: urls.FilesUrl, form: str) -> None:
-        super().__init__(spark, changes_of(table, form), wanted)
-        self._declared, self._form = table, form
-
-    def _read(self) -> list[Values]:
-        folded = Folded(self._declared, self._form)
-        folded.add(super()._read())
+        table = self._table if self._form is None else changes_of(self._table, self._form)
+        source = FilesSource(self._spark, table, self._wanted)
+        if self._form is None:
+            return _rows_in_order(table, source.all_rows(), ())
+        folded = Folded(self._table, self._form)
+        folded.add(_rows_in_order(table, source.all_rows(), source.order_key))
         return folded.rows
 
 
@@ -318,17 +306,24 @@ def table_url(table: Table) -> tuple[urls.FilesUrl | urls.KafkaUrl, str | None]:
         )
     if form is not None:
         changes_of(table, form)
-    if url.scheme == "files":
-        with _naming_changelog():
-            files = replace(urls.read_files_url(url), bounded=True)
-        if form == "debezium" and files.format not in (None, "json"):
+    wanted: urls.FilesUrl | urls.KafkaUrl | None = None
+    try:
+        if url.scheme == "files":
+            wanted = replace(urls.read_files_url(url), bounded=True)
+        elif url.scheme == "kafka" and form is not None:
+            wanted = urls.read_kafka_url(url)
+    except QueryError as error:
+        if error.code == "unknown-option":  # a table has one more than a stream
+            error.hint = f"{error.hint or ''}; of a table also `{_CHANGELOG}`".removeprefix("; ")
+        raise
+    if isinstance(wanted, urls.FilesUrl) and form == "debezium":
+        if wanted.format not in (None, "json"):
             raise QueryError(
                 f"{table.title}: changes of Debezium are JSON", code="bad-source", hint="say `?format=json`"
             )
-        return (replace(files, absent="null") if form == "debezium" else files), form
-    if url.scheme == "kafka" and form is not None:
-        with _naming_changelog():
-            return urls.read_kafka_url(url), form
+        return replace(wanted, absent="null"), form
+    if wanted is not None:
+        return wanted, form
     raise QueryError(
         f"{table.title} cannot be read from `{url.scheme}:`: that never has the whole content of a table",
         code="bad-source",
@@ -337,20 +332,9 @@ def table_url(table: Table) -> tuple[urls.FilesUrl | urls.KafkaUrl, str | None]:
     )
 
 
-@contextmanager
-def _naming_changelog() -> Iterator[None]:
-    """Of unknown options it is said that a table has one more than a stream."""
-    try:
-        yield
-    except QueryError as error:
-        if error.code == "unknown-option":
-            error.hint = f"{error.hint or ''}; of a table also `{_CHANGELOG}`".removeprefix("; ")
-        raise
-
-
 def open_table(spark: SparkSession, table: Table) -> TableSource:
     """The source that a table's declaration names."""
     wanted, form = table_url(table)
     if isinstance(wanted, urls.KafkaUrl):
         return KafkaChangelog(spark, table, wanted, form or "op")
-    return FilesChangelog(spark, table, wanted, form) if form else FilesContent(spark, table, wanted)
+    return FilesContent(spark, table, wanted, form)
