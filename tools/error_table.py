@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +42,10 @@ def errors_markdown() -> str:
 
 def _raised(tree: ast.Module) -> Iterator[tuple[str, str, str, str]]:
     """Code, class, message and hint of every error that a module makes with a code of its own."""
+    makers = dict(_makers(tree))
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in makers:
+            node = _made(node, makers[node.func.id])
         if not isinstance(node, ast.Call) or not node.args:
             continue
         given = {word.arg: word.value for word in node.keywords}
@@ -55,6 +59,33 @@ def _raised(tree: ast.Module) -> Iterator[tuple[str, str, str, str]]:
             yield code.value, name, _text(node.args[0]), _text(given.get("hint"))
         elif name in KINDS and "code" not in given:
             yield KINDS[name].default_code, name, _text(node.args[0]), _text(given.get("hint"))
+
+
+def _makers(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Functions of a module that only make an error, out of what they are given."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and isinstance(node.body[-1], ast.Return):
+            made = node.body[-1].value
+            if isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id in KINDS:
+                yield node.name, node
+
+
+def _made(call: ast.Call, maker: ast.FunctionDef) -> ast.Call:
+    """The error that a call of a maker makes, as if it stood there."""
+    names = [each.arg for each in maker.args.args]
+    defaults = dict(zip(reversed(names), reversed(maker.args.defaults), strict=False))
+    given = defaults | dict(zip(names, call.args, strict=False))
+    given |= {word.arg: word.value for word in call.keywords if word.arg}
+    made = copy.deepcopy(maker.body[-1].value)  # type: ignore[attr-defined]
+    assert isinstance(made, ast.Call)
+
+    def put(node: ast.expr) -> ast.expr:
+        return given.get(node.id, node) if isinstance(node, ast.Name) else node
+
+    made.args = [put(each) for each in made.args]
+    for word in made.keywords:
+        word.value = put(word.value)
+    return made
 
 
 def _text(node: ast.expr | None) -> str:

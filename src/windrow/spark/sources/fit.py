@@ -179,7 +179,6 @@ def _holds_nested(wide: DataType, narrow: DataType) -> bool:
 
 #: names of the zone in which times without a zone are taken
 ZONES_OF_UTC = {"UTC", "Etc/UTC", "Z", "+00:00", "GMT"}
-_SET_ZONE = 'spark.conf.set("spark.sql.session.timeZone", "UTC")'
 
 
 class Fitting:
@@ -271,7 +270,7 @@ def timed(frame: DataFrame, stream: Stream | Table, text: Column, form: str) -> 
             f"times of {stream.title} that name no zone are read as UTC, but the zone of the Spark session is"
             f" {session}",
             code="time-zone",
-            hint=_SET_ZONE,
+            hint='spark.conf.set("spark.sql.session.timeZone", "UTC")',
         )
     if pattern:
         local = F.try_to_timestamp(text, F.lit(pattern))
@@ -357,7 +356,7 @@ def _check_zone(frame: DataFrame, stream: Stream | Table, names: Mapping[str, st
                 f"the times of column `{field.name}` of {stream.title} have no zone and are taken as"
                 f" UTC, but the Spark session's zone is {zone}",
                 code="time-zone",
-                hint=_SET_ZONE,
+                hint='spark.conf.set("spark.sql.session.timeZone", "UTC")',
             )
 
 

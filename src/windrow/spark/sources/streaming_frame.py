@@ -188,9 +188,9 @@ class StreamingFrame(Source):
 def _is_next(stream: str, start: Position, batch: FrameBatch) -> bool:
     """Whether a batch is the one after the last commit; False if the last commit holds it already."""
     query, last = start.get("query"), start.get("batch")
-    known = "none was ever committed" if query is None else f"batch {last} was committed last"
+    found, known = f"batch {batch.number}", f"batch {last} was committed last"
     if query is None:
-        last, query = -1, batch.query
+        last, query, known = -1, batch.query, "none was ever committed"
     if query != batch.query:
         raise StateError(
             f"stream `{stream}`: Spark's checkpoint is not the one this state belongs to: it begins anew, and"
@@ -202,7 +202,7 @@ def _is_next(stream: str, start: Position, batch: FrameBatch) -> bool:
         return False
     if last is None or batch.number != last + 1:
         raise StateError(
-            f"stream `{stream}`: Spark's checkpoint goes on with batch {batch.number}, but {known}",
+            f"stream `{stream}`: Spark's checkpoint goes on with {found}, but {known}",
             code="checkpoint-mismatch",
             hint="restore the whole state directory from one backup, or start with a new one",
         )
