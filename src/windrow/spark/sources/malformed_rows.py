@@ -38,16 +38,9 @@ def telling(
     """A row that is none, as one text: where it comes from, and its text or else its values, of each of which
     at most so many bytes are told."""
     constant = json.dumps(vars(shape)).encode().hex().upper()
-    told = [
-        F.lit(f"{MARK} {constant}:"),
-        _hex(place, "", most),
-        F.lit(":"),
-        _hex(text, "-", most),
-        F.lit(":"),
-    ]
-    if values:
-        told.append(F.concat_ws(",", *(_hex(value, "-", most) for value in values)))
-    return F.concat(*told)
+    parts = [_hex(place, "", most), _hex(text, "-", most)]
+    told = F.concat_ws(",", *(_hex(value, "-", most) for value in values))
+    return F.concat_ws(":", F.lit(f"{MARK} {constant}"), *parts, told)
 
 
 def _hex(value: Column | None, without: str, most: int | None) -> Column:

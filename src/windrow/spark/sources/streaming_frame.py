@@ -115,9 +115,7 @@ class StreamingFrame(Source):
     def upto(self, start: Position, latest: FrameBatch | None) -> Offsets | None:
         if latest is None or latest.done.is_set():
             return None
-        if not _is_next(
-            self._begun.stream, start, latest
-        ):  # the last commit holds it already, and Spark did not know
+        if not _is_next(self._begun.stream, start, latest):  # the last commit holds it; Spark did not know
             self.committed(Offsets({}, (latest,)), 0)
             return None
         return Offsets({"query": latest.query, "batch": latest.number}, (latest,))
