@@ -43,11 +43,7 @@ def open_data(spark: SparkSession, stream: Stream, data: object) -> Source:
         if data.isStreaming:
             return StreamingFrame(frame, f"frame:streaming {columns}")
         return Bounded(frame, f"frame:batch {columns}")
-    return _open_table(spark, stream, as_table(data))
-
-
-def _open_table(spark: SparkSession, stream: Stream, table: pa.Table) -> Source:
-    """A table in memory; its rows arrive in their order."""
+    table = as_table(data)  # its rows arrive in their order
     check_order_names(stream, (_ROW,))
     names = check_types(spark_schema(table.schema), stream, "the table")
     table = table.select(list(dict.fromkeys(names.values())))

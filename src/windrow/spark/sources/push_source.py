@@ -157,7 +157,9 @@ class PushSource(Source):
     def _table(self, rows: Any) -> pa.Table:
         """Rows as they were given, of the declared types; what does not fit is refused before it waits."""
         if isinstance(rows, list | tuple):
-            return self._given(rows)
+            values = [self._in_order(row) if isinstance(row, dict) else row for row in rows]
+            known = canonical_rows(self._stream.schema, values, self._stream.title)
+            return published(frame_of(self._stream.schema, known).to_arrow(), self._schema)
         given = as_table(rows)
         names = self._by_column(given.column_names)
         absent = next((n for n in self._schema.names if n.lower() not in names), None)
@@ -168,11 +170,6 @@ class PushSource(Source):
         except pa.ArrowException as error:
             raise self._misfit(first_line(error)) from None
         return pa.table(columns, schema=self._schema)
-
-    def _given(self, rows: Sequence[Any]) -> pa.Table:
-        values = [self._in_order(row) if isinstance(row, dict) else row for row in rows]
-        known = canonical_rows(self._stream.schema, values, self._stream.title)
-        return published(frame_of(self._stream.schema, known).to_arrow(), self._schema)
 
     def _in_order(self, row: dict[str, Any]) -> tuple[Any, ...]:
         names = self._by_column(row)

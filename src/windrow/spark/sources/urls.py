@@ -359,11 +359,6 @@ class PushUrl:
     rows_waiting: int = _option(count, 1_000_000)
 
 
-def read_push_url(url: SourceUrl) -> PushUrl:
-    """The options, checked."""
-    return PushUrl(**read_options(url.options, _options_of(PushUrl), "push:"))
-
-
 _DEFAULT_RATE = 1000
 #: how many rows may be put in another order in memory
 _MOST_SHUFFLED = 10_000_000
@@ -431,7 +426,7 @@ _READERS: dict[str, Callable[[SourceUrl], Url]] = {
     "files": read_files_url,
     "generator": read_generator_url,
     "kafka": read_kafka_url,
-    "push": read_push_url,
+    "push": lambda url: PushUrl(**read_options(url.options, _options_of(PushUrl), "push:")),
 }
 
 
