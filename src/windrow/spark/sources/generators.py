@@ -1,18 +1,14 @@
 """Generators: streams of an auction, a network and a freeway, by name.
 
-A generator is named columns, each a function of the settings and the event numbers.
+A generator is named columns, each a function of the settings and the event numbers. The order in which rows
+arrive is a permutation of the event order, computable for any range of arrivals. It has three patterns, after
+section 8.1 of Li et al., "Semantics and Evaluation Techniques for Window Aggregates in Data Streams" (SIGMOD
+2005): no disorder, bounded disorder, and block-sorted disorder. The rows are always the same.
 
-The order in which rows arrive is a permutation of the event order, computable for any range of arrivals.
-
-Three patterns, after section 8.1 of Li et al., "Semantics and Evaluation Techniques for Window Aggregates in
-Data Streams" (SIGMOD 2005): no disorder, bounded disorder, and block-sorted disorder. Whatever the pattern,
-the rows are the same; only their order differs.
-
-Random numbers go by position: the same seed, channel and position always give the same number.
-
-A generator with a hidden state would have to be run from its beginning to give row 10⁹ again. Hashing the
-position (the finaliser of SplitMix64; Steele, Lea, Flood 2014) gives any range of rows at once, so that a
-replay is exact wherever it is cut. Each column draws from a channel of its own.
+Random numbers go by position: a generator with a hidden state would have to be run from its beginning to give
+row 10⁹ again. Hashing seed, channel and position (the finaliser of SplitMix64; Steele, Lea, Flood 2014) gives
+any range of rows at once, so that a replay is exact wherever it is cut. Each column draws from a channel of
+its own.
 """
 
 from __future__ import annotations
