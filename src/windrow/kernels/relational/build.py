@@ -16,7 +16,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window,
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail
-from windrow.kernels.relational import emission, negation, ranks, signed_rows, tables
+from windrow.kernels.relational import emission, negation, ranks, tables
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational.aggregate import by_expiry, group_by, row_panes, totals
 from windrow.kernels.relational.distinct import distinct
@@ -24,6 +24,7 @@ from windrow.kernels.relational.internal import build as outliving
 from windrow.kernels.relational.internal import operators as internal
 from windrow.kernels.relational.join import multiway, partners
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
+from windrow.kernels.relational.signed_rows import TS
 from windrow.kernels.relational.windows import extents
 from windrow.kernels.relational.windows import leaf as windowed
 from windrow.kernels.relational.windows.rows import POSITION, ByTuple, Numbering, RowsNumbering
@@ -210,7 +211,7 @@ class Builder:
         window_operator = kind(window, below, 0 if self.restores else self.lag)
         window_operator.late_lag = self.lag
         if self.placing:
-            window_operator.carry(PLACE, POSITION if spec.reports_positions else signed_rows.TS)
+            window_operator.carry(PLACE, POSITION if spec.reports_positions else TS)
         window_operator.ahead = self.ahead
         leaf: Operator = window_operator
         self.choice.label(leaf, plan.label)

@@ -56,7 +56,7 @@ from windrow.kernels.columnar.columns import picked, to_frame
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N, together
+from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, TS, VE, VS, Columns, N, together
 from windrow.kernels.state import Chunk, State
 from windrow.windows.domain import Flags, Ints
 from windrow.windows.spec import Grid, covered
@@ -66,12 +66,12 @@ Test = Callable[[Ints], Flags]
 
 #: any row is as good as another
 ROW = "#any"
-KEPT: Columns = {ROW: pl.Int8(), VE: pl.Int64(), N: pl.Int64()}
+KEPT: Columns = {ROW: pl.Int8(), VE: INT, N: INT}
 
 
 def occupation(chunks: layouts.Chunks, step: Step) -> tuple[layouts.Chunks, Test]:
     """What to keep, and a test: has any window rows at an instant, or just lost or got some?"""
-    pieces: Columns = dict(KEPT) | {VS: pl.Int64()}
+    pieces: Columns = KEPT | {VS: INT}
     new = signed.together(
         [frame.with_columns(pl.lit(1, pl.Int8).alias(ROW)) for frame in step.entered], pieces
     )
@@ -151,8 +151,8 @@ class Emission(Operator):
         self.places = places or {}
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
         self.values: Columns = signed.columns_of(emit.schema, {})
-        self.pieces: Columns = dict(self.values) | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
-        self.columns = dict(self.values) | {AT: pl.Int64(), OP: pl.String()}
+        self.pieces: Columns = self.values | {VS: INT, VE: INT, N: INT}
+        self.columns = self.values | {AT: INT, OP: pl.String()}
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         return self.report(state, inputs[0].select(list(self.pieces)), step)
@@ -200,8 +200,8 @@ class Changes(Emission):
         super().__init__(emit, below, places)
         self.word = word
         self.layout = layout or layouts.Calendar()
-        self.ending: Columns = dict(self.values) | {VE: pl.Int64(), N: pl.Int64()}
-        self.moved: Columns = dict(self.values) | {AT: pl.Int64(), N: pl.Int64()}
+        self.ending: Columns = self.values | {VE: INT, N: INT}
+        self.moved: Columns = self.values | {AT: INT, N: INT}
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
@@ -376,9 +376,9 @@ class ByCount(Operator):
         values = {n: d for n, d in below.columns.items() if not n.startswith("#")}
         self.values = list(values)
         self.calendar = layouts.Calendar(buckets)
-        self.ending: Columns = dict(values) | {VE: pl.Int64(), N: pl.Int64()}
-        self.moves: Columns = dict(values) | {VS: pl.Int64(), N: pl.Int64()}
-        self.columns = dict(values) | dict(SIGNED)
+        self.ending: Columns = values | {VE: INT, N: INT}
+        self.moves: Columns = values | {VS: INT, N: INT}
+        self.columns = values | SIGNED
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (new,) = inputs
@@ -399,7 +399,7 @@ class Restored(Emission):
 
     def __init__(self, emit: Emit, below: Operator) -> None:
         super().__init__(emit, below)
-        self.results: Columns = dict(self.pieces) | {END: pl.Int64()}
+        self.results: Columns = self.pieces | {END: INT}
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         fresh = signed.consolidated(new).with_columns(pl.col(VE).alias(END))

@@ -129,6 +129,18 @@ class ExpiryLayout(ABC):
         """Without what expires before `stop`; rows of a chunk that is not all over may stay."""
         return tuple(chunk for chunk in chunks if chunk.last >= stop)
 
+    def ended(
+        self, chunks: Chunks, new: pl.DataFrame, stop: int, columns: Columns
+    ) -> tuple[pl.DataFrame, Chunks]:
+        """What is due, new rows that have an end included."""
+        return self.due(
+            self.add(chunks, new.filter(pl.col(VE) < FOREVER).select(list(columns))), stop, columns
+        )
+
+    def alive(self, chunks: Chunks, new: pl.DataFrame, stop: int, columns: Columns) -> Chunks:
+        """With new rows, and without what expires before `stop`."""
+        return self.add(self.forget(chunks, stop), new.filter(pl.col(VE) >= stop).select(list(columns)))
+
 
 @dataclass(frozen=True)
 class Fifo(ExpiryLayout):
@@ -278,11 +290,6 @@ def split_at_end(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows without a known end, and those with one."""
     open_ = frame[VE] >= FOREVER
     return frame.filter(open_), frame.filter(~open_)
-
-
-def purged(layout: ExpiryLayout, chunks: Chunks, stop: int, columns: Columns) -> Chunks:
-    """Without any row that expires before `stop`, whatever else is in its chunk."""
-    return layout.due(chunks, stop, columns)[1]
 
 
 def condensed(

@@ -59,11 +59,11 @@ from windrow.algebra.operators import Except, Exists
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.distinct import distinct, found_in
+from windrow.kernels.relational.distinct import distinct
 from windrow.kernels.relational.join import partners
 from windrow.kernels.relational.join.multiway import Expiry, Joined
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
-from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, START, TS, VE, VS, Columns, N, negated
+from windrow.kernels.relational.signed_rows import AT, FOREVER, INT, SIGNED, START, TS, VE, VS, N
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
 from windrow.windows.domain import Flags, Ints
@@ -153,12 +153,28 @@ class Keys(Stateless):
         self.expressions = tuple(expressions)
         probe = partners.keyed(signed.blank(below.columns), expressions)
         self.keys = [f"#key{i}" for i in range(len(self.expressions))]
-        keys = {name: probe[name].dtype for name in self.keys}
-        self.columns = keys | {ONE: pl.Int8()} | dict(SIGNED)
+        self.columns = {name: probe[name].dtype for name in self.keys} | {ONE: pl.Int8()} | SIGNED
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        constants = pl.lit(1, pl.Int8).alias(ONE), pl.lit(-FOREVER, pl.Int64).alias(TS)
-        return partners.keyed(inputs[0], self.expressions).with_columns(constants).select(list(self.columns))
+        return _of_no_rows(partners.keyed(inputs[0], self.expressions)).select(list(self.columns))
+
+
+class _Asked(Stateless):
+    """The columns that a predicate reads."""
+
+    name = "asked"
+
+    def __init__(self, below: Operator, names: Sequence[str]) -> None:
+        self.inputs = (below,)
+        self.columns = {name: below.columns[name] for name in names} | {ONE: pl.Int8()} | SIGNED
+
+    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        return _of_no_rows(inputs[0]).select(list(self.columns))
+
+
+def _of_no_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """Pieces that are made of no certain rows, with a column that is always there."""
+    return frame.with_columns(pl.lit(1, pl.Int8).alias(ONE), pl.lit(-FOREVER, pl.Int64).alias(TS))
 
 
 class Semijoin(Operator):
@@ -187,12 +203,12 @@ class Semijoin(Operator):
         self.loops = choice.options.tables is layouts.Tables.LOOPS
         self.expiry = Expiry(choice.options.expire_every)
         self.columns = left.columns
-        self.sides: list[Columns] = [{n: d for n, d in p.columns.items() if n != VS} for p in self.inputs]
+        self.sides = [signed.without(each.columns, VS) for each in self.inputs]
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         left, right = inputs
         old_left, old_right = (
-            _begun(layouts.frame_of(state.of(str(i)), side)) for i, side in enumerate(self.sides)
+            signed.begun(layouts.frame_of(state.of(str(i)), side)) for i, side in enumerate(self.sides)
         )
         if self.tells:
             left, old_left = (
@@ -203,18 +219,13 @@ class Semijoin(Operator):
         met = [self._met(left, everything), self._met(old_left.select(list(self.columns)), right)]
         found = signed.together(met, self.columns)
         if self.negated:
-            found = signed.consolidated(signed.together([left, negated(found)], self.columns))
-        chunks, floor = {}, partners.last_of(step.slice, told=True)
-        for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
-            new = inputs[i].select(list(side)).filter(pl.col(VE) > floor)
-            kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)
-            chunks[str(i)] = layout.add(kept, new)
-        meta = {**self.expiry.after(state.meta, floor), **_shares(met)}
-        return State(chunks, meta), found
+            found = signed.consolidated(signed.together([left, signed.negated(found)], self.columns))
+        after = self.expiry.after(state, self.layouts, self.sides, inputs, partners.last_kept(step.slice))
+        return State(after.chunks, {**after.meta, **_shares(met)}), found
 
     def _met(self, left: pl.DataFrame, right: pl.DataFrame) -> pl.DataFrame:
         if not left.height or not right.height:
-            return signed.blank(dict(self.columns) | {BORN: pl.Int64()})
+            return signed.blank(self.columns | {BORN: INT})
         left = left.with_columns(pl.col(VS).alias(BORN))
         names = [f"#key{i}" for i in range(len(self.keys))]
         pairs = partners.meet(
@@ -328,26 +339,8 @@ class Matched(Operator):
         return State(kept.chunks, self.retractions.after(state.meta, early, on_time)), found
 
 
-class _Asked(Stateless):
-    """The columns that a predicate reads."""
-
-    name = "asked"
-
-    def __init__(self, below: Operator, names: Sequence[str]) -> None:
-        self.inputs = (below,)
-        self.columns = {name: below.columns[name] for name in names} | {ONE: pl.Int8()} | dict(SIGNED)
-
-    def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        frame = inputs[0].with_columns(pl.lit(1, pl.Int8).alias(ONE), pl.lit(-FOREVER, pl.Int64).alias(TS))
-        return frame.select(list(self.columns))
-
-
-def _begun(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-
-
 COUNTS, ENDS, RESULTS = "counts", "ends", "results"
-SIDE, AT = "#side", "#at"
+SIDE = "#side"
 #: shares of early results (`retractions`)
 TELL_COUNTS, TELL_COUNTS_NO_MORE = 0.01, 0.001
 #: rows of the left side, of the right side, and results that end as promised
@@ -372,11 +365,11 @@ class Difference(Operator):
     ) -> None:
         self.inputs = (left, right)
         self.names = [plan.left.schema.names, plan.right.schema.names]
-        self.values: Columns = {n: left.columns[n] for n in self.names[0]}
-        self.columns = dict(self.values) | dict(SIGNED)
-        self.counted: Columns = dict(self.values) | {SIDE: pl.Int8(), N: pl.Int64()}
-        self.ending: Columns = dict(self.counted) | {VE: pl.Int64()}
-        self.promised: Columns = dict(self.values) | {N: pl.Int64(), VE: pl.Int64()}
+        self.values = {n: left.columns[n] for n in self.names[0]}
+        self.columns = self.values | SIGNED
+        self.counted = self.values | {SIDE: pl.Int8(), N: INT}
+        self.ending = self.counted | {VE: INT}
+        self.promised = self.values | {N: INT, VE: INT}
         self.calendar = layouts.Calendar(choice.buckets)
         known = all(choice.known(part) for part in self.inputs) and not uniting
         self.retractions = Retractions(
@@ -389,33 +382,26 @@ class Difference(Operator):
         stop = step.slice.stop
         new = pl.concat([self._side(side, frame) for side, frame in enumerate(inputs)])
         new = signed.grouped(new, list(self.values))
-        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
-        over, later = self.calendar.due(self.calendar.add(state.of(ENDS), ending), stop, self.ending)
+        over, later = self.calendar.ended(state.of(ENDS), new, stop, self.ending)
         left, promised = self.calendar.due(state.of(RESULTS), stop, self.promised)
         chunks = {COUNTS: state.of(COUNTS), ENDS: later, RESULTS: promised}
         if not new.height and not over.height and not left.height:
             return State(chunks, state.meta), signed.blank(self.columns)
-        columns = [*self.values, SIDE, N]
-        began = new.select(*columns, pl.col(VS).alias(AT))
-        ended = over.select(*self.values, SIDE, -pl.col(N), pl.col(VE).alias(AT))
-        gone = left.select(
-            *self.values, pl.lit(PROMISED, pl.Int8).alias(SIDE), -pl.col(N), pl.col(VE).alias(AT)
-        )
-        moved = signed.together([began, ended], dict(self.counted) | {AT: pl.Int64()})
-        events = pl.concat([moved, gone.select(moved.columns)])
-        before = layouts.frame_of(state.of(COUNTS), self.counted).select(
-            *columns, pl.lit(START, pl.Int64).alias(AT)
-        )
-        before = before.filter(found_in(before, events, list(self.values)))
+        columns = [*self.values, SIDE]
+        moved = signed.events(new, over, columns)
+        side = pl.lit(PROMISED, pl.Int8).alias(SIDE)
+        events = pl.concat([moved, left.select(*self.values, side, pl.col(VE).alias(AT), -pl.col(N))])
+        before = layouts.frame_of(state.of(COUNTS), self.counted)
+        before = before.select(*columns, pl.lit(START, pl.Int64).alias(AT), N)
+        before = before.filter(signed.found_in(before, events, list(self.values)))
         chunks[COUNTS] = layouts.Hashed().add(state.of(COUNTS), moved.select(list(self.counted)))
         turns, early, on_time, rows = self._swept(pl.concat([events, before]))
-        if self.retractions.form(state.meta) is layouts.Negation.CALENDAR or promised:
-            calendar = self.retractions.form(state.meta) is layouts.Negation.CALENDAR
-            found, chunks[RESULTS] = self._promises(
-                turns, rows, new if calendar else new.clear(), promised, stop
-            )
+        calendar = self.retractions.form(state.meta) is layouts.Negation.CALENDAR
+        if calendar or promised:
+            new = new if calendar else new.clear()
+            found, chunks[RESULTS] = self._promises(turns, rows, new, promised, stop)
         else:
-            found = self._pieces(rows, turns.code, turns.at, turns.change, FOREVER)
+            found = signed.pieces(picked(rows, turns.code), self.columns, turns.at, n=turns.change)
         return State(chunks, self.retractions.after(state.meta, early, on_time)), found
 
     def _side(self, side: int, frame: pl.DataFrame) -> pl.DataFrame:
@@ -434,25 +420,12 @@ class Difference(Operator):
         now = np.maximum(swept.totals[LEFT] - swept.totals[RIGHT], 0)
         was = np.maximum(swept.before(LEFT) - swept.before(RIGHT), 0)
         inside = swept.at > START
-        change = now - was - _moved(swept, PROMISED)
+        change = now - was - swept.change(PROMISED)
         turns = np.flatnonzero(inside & (change != 0))
         falls = np.where(inside, np.maximum(was - now, 0), 0)
-        on_time = np.minimum(falls, np.maximum(-_moved(swept, LEFT), 0))
+        on_time = np.minimum(falls, np.maximum(-swept.change(LEFT), 0))
         found = _Turns(swept.code[turns], swept.at[turns], change[turns])
         return found, int((falls - on_time).sum()), int(on_time.sum()), events.select(list(self.values))
-
-    def _pieces(self, rows: pl.DataFrame, code: Ints, at: Ints, n: Ints, until: Ints | int) -> pl.DataFrame:
-        ends = np.full(len(at), until, dtype=np.int64) if isinstance(until, int) else until
-        return (
-            picked(rows, code)
-            .with_columns(
-                pl.Series(VS, at, dtype=pl.Int64),
-                pl.Series(VE, ends, dtype=pl.Int64),
-                pl.Series(N, n, dtype=pl.Int64),
-                pl.lit(-FOREVER, pl.Int64).alias(TS),
-            )
-            .select(list(self.columns))
-        )
 
     def _promises(
         self, turns: _Turns, rows: pl.DataFrame, new: pl.DataFrame, promised: layouts.Chunks, stop: int
@@ -468,14 +441,16 @@ class Difference(Operator):
         names = list(self.values)
         alive = layouts.frame_of(promised, self.promised)
         if deaths.any() and alive.height:
-            alive = signed.consolidated(alive.filter(found_in(alive, picked(rows, np.unique(code)), names)))
+            alive = signed.consolidated(
+                alive.filter(signed.found_in(alive, picked(rows, np.unique(code)), names))
+            )
         else:
             alive = alive.clear()
         ends = new.filter((pl.col(SIDE) == LEFT) & pl.col(VE).is_between(stop, FOREVER - 1) & (pl.col(N) > 0))
         until = np.full(len(code), FOREVER)
         until[births] = self._assigned(rows, code[births], ends.select(list(self.promised)))
         until[deaths] = self._assigned(rows, code[deaths], alive)
-        found = self._pieces(rows, code, at, sign, until)
+        found = signed.pieces(picked(rows, code), self.columns, at, until, sign)
         kept = found.filter(pl.Series((births | deaths) & (until < FOREVER)))
         return found, self.calendar.add(promised, kept.select(list(self.promised)))
 
@@ -483,17 +458,12 @@ class Difference(Operator):
         """An end for each of some copies, of those that their value has, latest first; else infinity."""
         if not len(code) or not ends.height:
             return np.full(len(code), FOREVER)
-        names = list(self.values)
-        ends = picked(ends, np.repeat(np.arange(ends.height), ends[N].to_numpy())).sort(VE, descending=True)
-        same = signed.codes(pl.concat([rows.select(names), ends.select(names)]), names)[rows.height :]
+        ends = signed.copies(ends).sort(VE, descending=True)
+        _, same = signed.codes_of([rows, ends], list(self.values))
         have = pl.DataFrame({"code": same, VE: ends[VE]}).with_columns(_place())
         want = pl.DataFrame({"code": code}).with_columns(_place())
         found = want.join(have, on=["code", "place"], how="left", maintain_order="left")
         return found[VE].fill_null(FOREVER).to_numpy()
-
-
-def _moved(swept: signed.Swept, lane: int) -> Ints:
-    return swept.totals[lane] - swept.before(lane)
 
 
 def _place() -> pl.Expr:

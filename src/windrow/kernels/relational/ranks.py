@@ -50,6 +50,7 @@ from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate import group_by
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step, composed, part
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import PANE, State, TableLayout
 from windrow.windows.domain import Ints
 from windrow.windows.spec import covered
@@ -67,10 +68,10 @@ class Limited(Operator):
         self.count = plan.count
         self.names = plan.schema.names
         self.order = [(compile_expression(expression), down) for expression, down in plan.order]
-        self.taken: signed.Columns = {n: d for n, d in below.columns.items() if n != signed.TURN}
+        self.taken: Columns = {n: d for n, d in below.columns.items() if n != TURN}
         self.columns = dict(self.taken)
-        self.rows: signed.Columns = {n: d for n, d in self.taken.items() if n != signed.VS}
-        self.shown: signed.Columns = self.rows
+        self.rows: Columns = {n: d for n, d in self.taken.items() if n != VS}
+        self.shown: Columns = self.rows
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = inputs[0].select(list(self.taken))
@@ -78,35 +79,29 @@ class Limited(Operator):
         over, alive = layout.due(state.of(ROWS), step.slice.stop, self.rows)
         if not new.height and not over.height:
             return state, signed.blank(self.columns)
-        old = frame_of(state.of(ROWS), self.rows).with_columns(
-            pl.lit(-signed.FOREVER, pl.Int64).alias(signed.VS)
-        )
-        runs = signed.positive(signed.together([old, new], self.taken)).filter(
-            pl.col(signed.VS) < step.slice.stop
-        )
+        old = frame_of(state.of(ROWS), self.rows).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+        runs = signed.positive(signed.together([old, new], self.taken)).filter(pl.col(VS) < step.slice.stop)
         shown = frame_of(state.of(SHOWN), self.shown)
         found, after = self._ranked(runs, shown, step.slice.stop)
-        kept = layout.add(alive, new.select(list(self.rows)).filter(pl.col(signed.VE) >= step.slice.stop))
+        kept = layout.add(alive, new.select(list(self.rows)).filter(pl.col(VE) >= step.slice.stop))
         return State({ROWS: kept, SHOWN: chunks_of(after)}), found
 
     def _ranked(
         self, runs: pl.DataFrame, shown: pl.DataFrame, stop: int
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        vs, ve = runs[signed.VS].to_numpy(), runs[signed.VE].to_numpy()
-        events = np.unique(np.concatenate([vs[vs > -signed.FOREVER], ve[ve < stop]]))
+        vs, ve = runs[VS].to_numpy(), runs[VE].to_numpy()
+        events = np.unique(np.concatenate([vs[vs > -FOREVER], ve[ve < stop]]))
         if not len(events):
             return signed.blank(self.columns), shown
         low = np.searchsorted(events, np.maximum(vs, events[0]))
         row, span = covered(low, np.where(ve < stop, np.searchsorted(events, ve), len(events)))
         first = self._first(columns.picked(runs, row).with_columns(pl.Series("#span", span)))
         places = first["#span"].to_numpy()
-        came = first.with_columns(pl.Series(signed.VS, events[places]))
-        ends = np.append(events, signed.FOREVER)[places + 1]
-        gone = first.with_columns(pl.Series(signed.VS, ends), -pl.col(signed.N)).filter(
-            pl.Series(ends < signed.FOREVER)
-        )
-        before = shown.with_columns(pl.lit(int(events[0]), pl.Int64).alias(signed.VS), -pl.col(signed.N))
-        never = pl.lit(signed.FOREVER, pl.Int64).alias(signed.VE)
+        came = first.with_columns(pl.Series(VS, events[places]))
+        ends = np.append(events, FOREVER)[places + 1]
+        gone = first.with_columns(pl.Series(VS, ends), -pl.col(N)).filter(pl.Series(ends < FOREVER))
+        before = shown.with_columns(pl.lit(int(events[0]), pl.Int64).alias(VS), -pl.col(N))
+        never = pl.lit(FOREVER, pl.Int64).alias(VE)
         moves = [frame.with_columns(never).select(list(self.columns)) for frame in (came, gone, before)]
         after = first.filter(pl.Series(places == len(events) - 1)).with_columns(never)
         return signed.consolidated(pl.concat(moves)), after.select(list(self.shown))
@@ -114,10 +109,8 @@ class Limited(Operator):
     def _first(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The rows of each span that stay, with as many copies as there is room for."""
         ranked = self._sorted(rows, [])
-        room = self.count - (pl.col(signed.N).cum_sum().over("#span") - pl.col(signed.N))
-        return ranked.with_columns(pl.min_horizontal(pl.col(signed.N), room).alias(signed.N)).filter(
-            pl.col(signed.N) > 0
-        )
+        room = self.count - (pl.col(N).cum_sum().over("#span") - pl.col(N))
+        return ranked.with_columns(pl.min_horizontal(pl.col(N), room).alias(N)).filter(pl.col(N) > 0)
 
     def _sorted(self, rows: pl.DataFrame, parts: list[pl.Series]) -> pl.DataFrame:
         """By span and partition, in the given order (`#a…`), by the remaining columns, by instants."""
@@ -125,7 +118,7 @@ class Limited(Operator):
             columns.value_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)
         ]
         rest = [columns.value_order(rows[name]).alias(f"#b{i}") for i, name in enumerate(self.names)]
-        by = ["#span", *(column.name for column in (*parts, *given, *rest)), signed.TS]
+        by = ["#span", *(column.name for column in (*parts, *given, *rest)), TS]
         down = [False] * (1 + len(parts)) + [down for _, down in self.order] + [False] * (len(rest) + 1)
         return rows.with_columns([*parts, *given, *rest]).sort(by, descending=down, nulls_last=down)
 
@@ -139,8 +132,8 @@ class Ranked(Limited):
         super().__init__(Limit(plan.input, plan.order, 1), below)
         self.kind, self.number = plan.kind, plan.name
         self.partition = [compile_expression(part) for part in plan.partition]
-        self.columns = dict(self.taken) | {plan.name: pl.Int64()}
-        self.shown = {n: d for n, d in self.columns.items() if n != signed.VS}
+        self.columns = self.taken | {plan.name: INT}
+        self.shown = {n: d for n, d in self.columns.items() if n != VS}
 
     def _first(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Each copy of a row by itself, with its number."""
@@ -148,10 +141,10 @@ class Ranked(Limited):
             columns.value_order(evaluate(rows)).alias(f"#p{i}") for i, evaluate in enumerate(self.partition)
         ]
         ranked = self._sorted(rows, parts)
-        copies = np.repeat(np.arange(ranked.height), ranked[signed.N].to_numpy())
-        ranked = columns.picked(ranked, copies).with_columns(pl.lit(1, pl.Int64).alias(signed.N))
+        copies = np.repeat(np.arange(ranked.height), ranked[N].to_numpy())
+        ranked = columns.picked(ranked, copies).with_columns(pl.lit(1, pl.Int64).alias(N))
         by = ["#span", *(part.name for part in parts)]
-        ranked = ranked.with_columns(pl.col(signed.N).cum_sum().over(by).alias("#row"))
+        ranked = ranked.with_columns(pl.col(N).cum_sum().over(by).alias("#row"))
         if self.kind == "ROW_NUMBER":
             return ranked.rename({"#row": self.number})
         equal = [*by, *(f"#a{i}" for i in range(len(self.order)))]
@@ -176,7 +169,7 @@ class Framed(Operator):
         self.inputs = (below,)
         self.order = plan.input.schema.names
         self.columns = signed.columns_of(plan.schema)
-        self.rows: signed.Columns = {n: d for n, d in below.columns.items() if n in self.columns}
+        self.rows: Columns = {n: d for n, d in below.columns.items() if n in self.columns}
         frames: dict[tuple[tuple[Expression, ...], OverFrame], list[tuple[str, AggregateCall]]] = {}
         for name, framed in plan.calls:
             frames.setdefault((framed.partition, framed.frame), []).append((name, framed.call))
@@ -202,12 +195,12 @@ class Framed(Operator):
 
     def _sorted(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """Rows as the stream has them in order, each copy by itself."""
-        copies = np.repeat(np.arange(pieces.height), pieces[signed.N].to_numpy())
+        copies = np.repeat(np.arange(pieces.height), pieces[N].to_numpy())
         rows = columns.picked(pieces.select(list(self.rows)), copies).with_columns(
-            pl.lit(1, pl.Int64).alias(signed.N)
+            pl.lit(1, pl.Int64).alias(N)
         )
         order = [columns.row_order(rows[name]).alias(f"c{place}") for place, name in enumerate(self.order)]
-        keys = pl.DataFrame([rows[signed.TS].alias("t"), *order])
+        keys = pl.DataFrame([rows[TS].alias("t"), *order])
         return columns.picked(rows, keys.select(pl.arg_sort_by(keys.columns)).to_series())
 
 
@@ -220,7 +213,7 @@ class _Frames:
         partition: Sequence[Expression],
         frame: OverFrame,
         calls: Sequence[tuple[str, AggregateCall]],
-        rows: signed.Columns,
+        rows: Columns,
     ) -> None:
         self.frame = frame
         self.kinds = {name: columns.polars_type(call.data_type) for name, call in calls}
@@ -230,7 +223,7 @@ class _Frames:
         nobody = self._lifted(signed.blank(rows), np.zeros(0, dtype=np.int64))
         self.tables = {name: dict(table.schema) for name, table in nobody.items()}
         kinds = {name: kind for name, (_, kind) in zip(self.keys, self.readers, strict=True)}
-        self.tail: signed.Columns = kinds | {signed.TS: pl.Int64()}
+        self.tail: Columns = kinds | {TS: INT}
 
     def advance(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, list[pl.Series]]:
         """The next state, and the values of new rows in their order."""
@@ -247,7 +240,7 @@ class _Frames:
         }
         elements, code = columns.picked(elements, order), code[order]
         cells = np.sort(place[old.height :])
-        values = self._values(tables, elements[signed.TS].to_numpy(), code, cells)
+        values = self._values(tables, elements[TS].to_numpy(), code, cells)
         after = self._kept(elements, tables, code, step)
         return after, [
             columns.picked(values, np.searchsorted(cells, place[old.height :]))[n] for n in self.kinds
@@ -258,11 +251,11 @@ class _Frames:
             columns.without_negative_zero(read(rows)).cast(kind).alias(name)
             for name, (read, kind) in zip(self.keys, self.readers, strict=True)
         ]
-        return pl.DataFrame([*keys, rows[signed.TS]])
+        return pl.DataFrame([*keys, rows[TS]])
 
     def _lifted(self, rows: pl.DataFrame, pane: Ints) -> dict[str, pl.DataFrame]:
         """States of single rows."""
-        frame = rows.with_columns(pl.Series("#pane", pane, dtype=pl.Int64), pl.col(signed.TS).alias("#t"))
+        frame = rows.with_columns(pl.Series("#pane", pane, dtype=pl.Int64), pl.col(TS).alias("#t"))
         return self.measures.tables(frame)
 
     # Values.
@@ -308,7 +301,7 @@ class _Frames:
     def _combined(self, tables: Mapping[str, pl.DataFrame], low: Ints, high: Ints) -> pl.DataFrame:
         """`#cell` and the values of all cells that any element is in: from `low` up to `high`."""
         if not (low < high).any():
-            return signed.blank({group_by.CELL: pl.Int64(), **self.kinds})
+            return signed.blank({group_by.CELL: INT, **self.kinds})
         layouts = self.measures.layouts
         order = (
             group_by.order_of(low, high)
@@ -347,7 +340,7 @@ class _Frames:
             reached = np.full(len(code), True) if start is None else before <= start
             settled = before >= stop
         else:
-            times, now = elements[signed.TS].to_numpy(), step.clock.now
+            times, now = elements[TS].to_numpy(), step.clock.now
             reached = np.full(len(code), True) if start is None else times >= now - start
             settled = times <= now - stop
         first = np.searchsorted(code_rank(code), code_rank(code))
@@ -355,11 +348,11 @@ class _Frames:
         number = np.full(len(code), -1)
         numbers = np.unique(own[reached])
         number[reached] = np.searchsorted(numbers, own[reached])
-        tail = pl.DataFrame([*(elements[name] for name in self.keys), elements[signed.TS]])
+        tail = pl.DataFrame([*(elements[name] for name in self.keys), elements[TS]])
         tail = tail.with_columns(pl.Series("#to", number)).filter(pl.col("#to") >= 0)
         if start is None:
             kept = [pl.col(name).first() for name in self.keys]
-            tail = tail.group_by("#to", maintain_order=True).agg(*kept, pl.col(signed.TS).max())
+            tail = tail.group_by("#to", maintain_order=True).agg(*kept, pl.col(TS).max())
         chunks = {TAIL: chunks_of(tail.sort("#to").select(list(self.tail)))}
         for name, table in tables.items():
             moved = _moved(table, number).filter(pl.col(PANE) >= 0)

@@ -23,9 +23,10 @@ Card: sweep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
@@ -34,24 +35,29 @@ from windrow.algebra.expressions import Schema
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
 from windrow.windows.domain import INFINITY, NO_END, Flags, Instant, Ints
 
+Columns = dict[str, pl.DataType]
+Numbers: TypeAlias = int | Ints | pl.Series
+#: the type of counts and instants
+INT: pl.DataType = pl.Int64()
+
 VS, VE, N, TS, TURN = "#vs", "#ve", "#n", "#ts", "#turn"
+#: the instant of an event
+AT = "#at"
 #: prefixes of columns that tell, with INTERNAL windows, what a result is made of and how long its parts last
 ID, STAYS = "#id.", "#stays."
 #: the bounds of the extent a piece is about, for the operator that reads them and no other
-BOUNDS = {"#window_start": pl.Int64(), "#window_end": pl.Int64()}
+BOUNDS: Columns = {"#window_start": INT, "#window_end": INT}
 #: stands for infinity; begins and ends of what was there before are at its negative
 FOREVER = NO_END
 #: how far answers had been given when a row came that is kept although it is late; of other rows, never
 KEPT, NEVER_LATE = "#kept", -FOREVER
 
-Columns = Mapping[str, pl.DataType]
-
-SIGNED: Columns = {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64(), TS: pl.Int64()}
+SIGNED: Columns = {VS: INT, VE: INT, N: INT, TS: INT}
 
 
 def columns_of(schema: Schema, extra: Columns = SIGNED) -> dict[str, pl.DataType]:
     """The columns of a frame of pieces."""
-    return {field.name: polars_type(field.type) for field in schema} | dict(extra)
+    return {field.name: polars_type(field.type) for field in schema} | extra
 
 
 def blank(columns: Columns) -> pl.DataFrame:
@@ -63,6 +69,16 @@ def blank(columns: Columns) -> pl.DataFrame:
 def _blank(columns: tuple[tuple[str, pl.DataType], ...]) -> pl.DataFrame:
     """Most steps of most operators have nothing to say, and a frame takes long to make."""
     return pl.DataFrame(schema=dict(columns))
+
+
+def without(columns: Columns, *names: str) -> Columns:
+    """Some columns left out."""
+    return {name: dtype for name, dtype in columns.items() if name not in names}
+
+
+def values_of(columns: Columns) -> Columns:
+    """The columns of pieces that do not say when they are there."""
+    return without(columns, *SIGNED, TURN)
 
 
 def fitted(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
@@ -98,6 +114,42 @@ def grouped(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """The frame with these columns as grouping sees them: -0.0 is 0.0."""
     floats = [name for name in names if frame[name].dtype.is_float()]
     return frame.with_columns(without_negative_zero(frame[name]).alias(name) for name in floats)
+
+
+def spanning(rows: pl.DataFrame, vs: Numbers, ve: Numbers = FOREVER, n: Numbers = 1) -> pl.DataFrame:
+    """Rows that are there from `vs` to `ve`, `n` times: each is one number, or has one for each row."""
+    return rows.with_columns(_number(VS, vs), _number(VE, ve), _number(N, n))
+
+
+def pieces(
+    rows: pl.DataFrame, columns: Columns, vs: Numbers, ve: Numbers = FOREVER, n: Numbers = 1
+) -> pl.DataFrame:
+    """The same as pieces that are made of no certain rows of streams."""
+    return spanning(rows, vs, ve, n).with_columns(_number(TS, -FOREVER)).select(list(columns))
+
+
+def _number(name: str, value: Numbers) -> pl.Expr | pl.Series:
+    if isinstance(value, int):
+        return pl.lit(value, pl.Int64).alias(name)
+    return pl.Series(name, value, dtype=pl.Int64)
+
+
+def begun(frame: pl.DataFrame, since: int = -FOREVER) -> pl.DataFrame:
+    """Rows that were there before a step, or since an instant."""
+    return frame.with_columns(_number(VS, since))
+
+
+def copies(frame: pl.DataFrame) -> pl.DataFrame:
+    """Each row as often as it is there."""
+    n = frame[N].to_numpy()
+    return picked(frame, np.repeat(np.arange(frame.height), n)) if (n != 1).any() else frame
+
+
+def single_copies(frame: pl.DataFrame, level: str) -> pl.DataFrame:
+    """Each copy of a row by itself, with its number among them."""
+    n = frame[N].to_numpy()
+    numbers = np.arange(n.sum()) - np.repeat(np.cumsum(n) - n, n)
+    return copies(frame).with_columns(_number(level, numbers), _number(N, 1))
 
 
 def finite(instant: Instant) -> int:
@@ -139,6 +191,10 @@ class Swept:
         total = self.totals[lane]
         moved = np.concatenate([[0], total[:-1]]) if len(total) else total
         return np.asarray(np.where(self.first, 0, moved))
+
+    def change(self, lane: int = 0) -> Ints:
+        """By how much each event changes the counts."""
+        return np.asarray(self.totals[lane] - self.before(lane))
 
     def until(self) -> Ints:
         """When the next event of the same code is."""
@@ -189,11 +245,24 @@ def codes(frame: pl.DataFrame, names: Sequence[str]) -> Ints:
     return numbered.select(place.alias("#place"))["#place"].to_numpy()
 
 
-def endpoints(frame: pl.DataFrame, code: Ints) -> tuple[Ints, Ints, Ints]:
-    """The events of pieces: (code, at, change), ends at infinity included."""
-    n = frame[N].to_numpy()
-    at = np.concatenate([frame[VS].to_numpy(), frame[VE].to_numpy()])
-    return np.concatenate([code, code]), at, np.concatenate([n, -n])
+def codes_of(frames: Sequence[pl.DataFrame], names: Sequence[str]) -> list[Ints]:
+    """The same over all rows of some frames; without names, all are of one code."""
+    if not names:
+        return [np.zeros(frame.height, dtype=np.int64) for frame in frames]
+    found = codes(pl.concat([frame.select(names) for frame in frames]), names)
+    return np.split(found, np.cumsum([frame.height for frame in frames])[:-1])
+
+
+def found_in(rows: pl.DataFrame, others: pl.DataFrame, names: Sequence[str]) -> pl.Series:
+    """Whether each row's values occur in other rows."""
+    _, mine = codes_of([others, rows], names)
+    return pl.Series(mine < others.height, dtype=pl.Boolean)
+
+
+def events(came: pl.DataFrame, gone: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """What comes when it begins and goes when it ends: `names`, `#at`, and how many more there are then."""
+    began = came.select(*names, pl.col(VS).alias(AT), N)
+    return pl.concat([began, gone.select(*names, pl.col(VE).alias(AT), -pl.col(N))])
 
 
 def positive(frame: pl.DataFrame) -> pl.DataFrame:
@@ -203,18 +272,32 @@ def positive(frame: pl.DataFrame) -> pl.DataFrame:
     >>> positive(pl.DataFrame(row)).rows()
     [(1, 0, 2, 1), (1, 2, 3, 2), (1, 3, 4, 1)]
     """
+    return _counted(frame, merging=False)
+
+
+def merged(frame: pl.DataFrame) -> pl.DataFrame:
+    """Signed pieces as runs: as long as there are as many copies, it is one.
+
+    >>> rows = {"k": [1, 1], VS: [0, 4], VE: [4, 9], N: [1, 1]}
+    >>> merged(pl.DataFrame(rows)).rows()
+    [(1, 0, 9, 1)]
+    """
+    return _counted(frame, merging=True)
+
+
+def _counted(frame: pl.DataFrame, *, merging: bool) -> pl.DataFrame:
     if not frame.height:
         return frame
     names = [name for name in frame.columns if name not in (VS, VE, N)]
-    swept = sweep_pieces(frame, codes(frame, names))
-    keep = (swept.totals[0] > 0) & (swept.at < FOREVER)
+    code, n = codes(frame, names), frame[N].to_numpy()
+    at = np.concatenate([frame[VS].to_numpy(), frame[VE].to_numpy()])
+    swept = sweep(np.concatenate([code, code]), at, [np.concatenate([n, -n])])
+    if merging:
+        turns = swept.totals[0] != swept.before()
+        code = swept.code[turns]
+        first = np.append(True, code[1:] != code[:-1])[: len(code)]
+        swept = Swept(code, swept.at[turns], [swept.totals[0][turns]], first)
+    (total,) = swept.totals
+    keep = (total > 0) & (swept.at < FOREVER)
     rows = picked(frame.select(names), swept.code[keep])
-    ends = pl.Series(VE, swept.until()[keep])
-    counts = pl.Series(N, swept.totals[0][keep])
-    return rows.with_columns(pl.Series(VS, swept.at[keep]), ends, counts).select(frame.columns)
-
-
-def sweep_pieces(frame: pl.DataFrame, code: Ints) -> Swept:
-    """The counts of pieces over time."""
-    code, at, n = endpoints(frame, code)
-    return sweep(code, at, [n])
+    return spanning(rows, swept.at[keep], swept.until()[keep], total[keep]).select(frame.columns)

@@ -41,7 +41,7 @@ from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import operator
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.join.partners import Condition, keyed, satisfying
-from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, TURN, VE, VS, Columns, N
+from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import State
 from windrow.windows.domain import INFINITY, Instant, check_instant
 
@@ -199,7 +199,7 @@ class TablePieces(operator.Operator):
         self.scan = scan
         self.lag = lag
         self.columns = signed.columns_of(scan.schema)
-        self.changed: Columns = signed.columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+        self.changed: Columns = signed.columns_of(scan.schema, {AT: INT, N: INT})
 
     def advance(
         self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
@@ -238,10 +238,10 @@ class LookedUp(operator.Operator):
         self.outer = plan.outer
         self.scan = plan.table
         self.condition = Condition(plan.predicate, [plan.input.schema.names, plan.table.schema.names])
-        self.changed: Columns = signed.columns_of(self.scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+        self.changed: Columns = signed.columns_of(self.scan.schema, {AT: INT, N: INT})
         values = {n: d for n, d in below.columns.items() if n not in (*SIGNED, TURN)}
         table = signed.columns_of(self.scan.schema, {})
-        self.columns = values | table | dict(SIGNED)
+        self.columns = values | table | SIGNED
 
     def advance(
         self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
@@ -290,7 +290,7 @@ class LookedUp(operator.Operator):
 def changes_of(scan: TableScan, step: operator.Step) -> pl.DataFrame:
     """The changes of a step, as the scan names their columns."""
     frame = step.changes.get(scan.table.name)
-    columns = signed.columns_of(scan.schema, {AT: pl.Int64(), N: pl.Int64()})
+    columns = signed.columns_of(scan.schema, {AT: INT, N: INT})
     if frame is None:
         return signed.blank(columns)
     return frame.rename(dict(zip(scan.table.schema.names, scan.schema.names, strict=True))).select(

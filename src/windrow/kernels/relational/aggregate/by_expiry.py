@@ -52,7 +52,7 @@ from windrow.kernels.columnar import columns, combiners, expressions
 from windrow.kernels.relational.aggregate.group_by import HELD, Grouped
 from windrow.kernels.relational.expiry_layouts import MERGED, Choice, condensed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, TS, TURN, VE, VS, N, blank, codes
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, N, blank, codes
 from windrow.kernels.state import PANE, ROWS, State, TableLayout
 from windrow.windows.domain import Flags, Ints
 
@@ -267,8 +267,8 @@ class ByEnd(Grouped):
         self.states = self.measures.layouts[GROUPS]
         lifted = Lifts(blank(below.columns)).states(self.measures)
         self.lanes = {name: lifted[name].dtype for name in lifted.columns if not name.startswith("#")}
-        self.rows = dict(self.groups) | self.lanes | {VE: pl.Int64()}
-        self.pieces = dict(self.rows) | {VS: pl.Int64()}
+        self.rows = self.groups | self.lanes | {VE: INT}
+        self.pieces = self.rows | {VS: INT}
         extremes = self.states.partials[1:]
         self.only_extremes = bool(extremes) and all(isinstance(each, partials.Extreme) for each in extremes)
 

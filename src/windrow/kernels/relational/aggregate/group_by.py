@@ -61,10 +61,9 @@ from windrow.kernels.columnar.columns import picked, polars_type, without_negati
 from windrow.kernels.columnar.combiners import Moments, Pointwise, choose, segmented, take
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.distinct import found_in
 from windrow.kernels.relational.expiry_layouts import Calendar, Choice, ExpiryLayout, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, TS, TURN, VE, VS, Columns, N
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import PANE, State, TableLayout
 from windrow.windows.domain import Doubles, Flags, Ints
 from windrow.windows.spec import covered
@@ -243,10 +242,10 @@ class Grouped(Operator):
         self.groups: Columns = {
             k: polars_type(key.type) for k, (_, key) in zip(self.keys, plan.keys, strict=True)
         }
-        self.rows: Columns = dict(self.groups) | {n: d for n, d in below.columns.items() if n != VS}
-        self.pieces: Columns = dict(self.rows) | {VS: pl.Int64()}
+        self.rows: Columns = self.groups | {n: d for n, d in below.columns.items() if n != VS}
+        self.pieces: Columns = self.rows | {VS: INT}
         self.columns = signed.columns_of(plan.schema)
-        self.shown: Columns = dict(self.groups) | {
+        self.shown: Columns = self.groups | {
             name: polars_type(call.data_type) for name, call in plan.aggregates
         }
         self.spreads = [
@@ -309,7 +308,7 @@ class Grouped(Operator):
     def _in(self, frame: pl.DataFrame, touched: pl.DataFrame) -> pl.Series:
         if not self.keys:
             return pl.Series([True]).new_from_index(0, frame.height)
-        return found_in(frame, touched, self.keys)
+        return signed.found_in(frame, touched, self.keys)
 
     def _replaced(
         self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step
@@ -353,9 +352,7 @@ class Grouped(Operator):
 
     def _values(self, rows: pl.DataFrame, low: Ints, high: Ints) -> pl.DataFrame:
         if not rows.height or not (low < high).any():
-            empty: Columns = {CELL: pl.Int64()} | {
-                n: d for n, d in self.shown.items() if n not in self.groups
-            }
+            empty: Columns = {CELL: INT} | {n: d for n, d in self.shown.items() if n not in self.groups}
             return signed.blank(empty)
         if int(np.maximum(high - low, 0).sum()) <= DIRECT * (len(low) + int(high.max())):
             row, span = covered(low, high)

@@ -49,6 +49,7 @@ from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.group_by import SHOWN, Grouped
 from windrow.kernels.relational.expiry_layouts import Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, VE, VS, Columns, N
 from windrow.kernels.relational.signed_rows import together as all_of
 from windrow.kernels.relational.windows import extents, rows
 from windrow.kernels.relational.windows import rows as row_windows
@@ -74,9 +75,9 @@ class Binned(Grouped):
         self.leaf = leaf
         self.between = tuple(between)
         self.inputs: tuple[Operator, ...] = leaf.inputs
-        self.counted: signed.Columns = {signed.TS: pl.Int64(), COUNT: pl.Int64()}
+        self.counted: Columns = {TS: INT, COUNT: INT}
         #: of each table of states, its columns
-        self.tables: dict[str, signed.Columns] = {
+        self.tables: dict[str, Columns] = {
             name: dict(table.schema) for name, table in self._states(signed.blank(leaf.rows)).items()
         }
         #: the states of bins that are looked at in a step, with the bin of each
@@ -85,16 +86,16 @@ class Binned(Grouped):
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (rows,) = inputs
         moves, unfinished, ranked = self._moves(state, rows, step)
-        last = state.meta.get(LAST, -signed.FOREVER)
+        last = state.meta.get(LAST, -FOREVER)
         tables = self._with(state, rows)
         meta = {RANKED: ranked, LAST: int(moves[-1]) if len(moves) else last}
         chunks = {**state.chunks, UNFINISHED: chunks_of(unfinished)}
         if not len(moves):
-            return State(chunks | self._kept(tables, -signed.FOREVER), meta), signed.blank(self.columns)
+            return State(chunks | self._kept(tables, -FOREVER), meta), signed.blank(self.columns)
         step.slides.append(moves)
         bins = self._placed(tables[GROUPS], moves, last)
-        here = bins.filter(pl.col(signed.VS) < signed.FOREVER)
-        touched = here.filter((pl.col(signed.VS) > -signed.FOREVER) | (pl.col(signed.VE) < signed.FOREVER))
+        here = bins.filter(pl.col(VS) < FOREVER)
+        touched = here.filter((pl.col(VS) > -FOREVER) | (pl.col(VE) < FOREVER))
         shown = frame_of(state.of(SHOWN), self.shown)
         same = self._in(shown, touched)
         found, after = self._changed(here.filter(self._in(here, touched)), shown.filter(same), tables)
@@ -108,14 +109,11 @@ class Binned(Grouped):
         ranked = state.meta.get(RANKED, 0)
         if not self.leaf.spec.by_rank:
             rows = rows.filter(pl.col(NUMBER) % every == 0)
-        new = rows.select(signed.TS, pl.lit(1, pl.Int64).alias(COUNT))
+        new = rows.select(TS, pl.lit(1, pl.Int64).alias(COUNT))
         unfinished = signed.together([frame_of(state.of(UNFINISHED), self.counted), new], self.counted)
-        unfinished = unfinished.group_by(signed.TS).agg(pl.col(COUNT).sum()).sort(signed.TS)
-        final, later = (
-            unfinished.filter(pl.col(signed.TS) < known),
-            unfinished.filter(pl.col(signed.TS) >= known),
-        )
-        values, counts = final[signed.TS].to_numpy(), final[COUNT].to_numpy()
+        unfinished = unfinished.group_by(TS).agg(pl.col(COUNT).sum()).sort(TS)
+        final, later = (unfinished.filter(pl.col(TS) < known), unfinished.filter(pl.col(TS) >= known))
+        values, counts = final[TS].to_numpy(), final[COUNT].to_numpy()
         if not self.leaf.spec.by_rank:
             return values, later, ranked
         after = ranked + np.cumsum(counts)
@@ -123,12 +121,10 @@ class Binned(Grouped):
 
     def _states(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Rows as states by value of the attribute and group."""
-        frame = self.leaf.pieces(rows, rows[signed.TS], rows[signed.TS] + 1)
+        frame = self.leaf.pieces(rows, rows[TS], rows[TS] + 1)
         for operator in self.between:
             frame = operator.apply([frame])
-        return self.measures.tables(
-            frame.with_columns(pl.col(signed.TS).alias("#pane"), pl.col(signed.TS).alias("#t"))
-        )
+        return self.measures.tables(frame.with_columns(pl.col(TS).alias("#pane"), pl.col(TS).alias("#t")))
 
     def _with(self, state: State, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """All states, those of new rows combined with those that are there."""
@@ -152,15 +148,12 @@ class Binned(Grouped):
     def _placed(self, table: pl.DataFrame, moves: Ints, last: int) -> pl.DataFrame:
         """Bins with when they enter and leave; those that were inside have no beginning."""
         t = table[PANE].to_numpy()
-        ends = np.append(moves, signed.FOREVER)
-        enters = np.where(t <= last, -signed.FOREVER, ends[np.searchsorted(moves, t)])
+        ends = np.append(moves, FOREVER)
+        enters = np.where(t <= last, -FOREVER, ends[np.searchsorted(moves, t)])
         leaves = ends[np.searchsorted(moves, t + self.leaf.spec.range)]
         keys = [pl.col(a).alias(b) for a, b in zip(self.measures.keys, self.keys, strict=True)]
         return table.with_columns(
-            *keys,
-            pl.Series(signed.VS, enters),
-            pl.Series(signed.VE, leaves),
-            pl.lit(1, pl.Int64).alias(signed.N),
+            *keys, pl.Series(VS, enters), pl.Series(VE, leaves), pl.lit(1, pl.Int64).alias(N)
         )
 
     def _changed(
@@ -171,7 +164,7 @@ class Binned(Grouped):
         both = pl.concat([shown.select(self.keys), bins.select(self.keys)]) if self.keys else pl.DataFrame()
         size = shown.height + bins.height
         group = signed.codes(both, self.keys) if self.keys else np.zeros(size, dtype=np.int64)
-        cells, values = self._cells(bins, group[shown.height :], signed.FOREVER)
+        cells, values = self._cells(bins, group[shown.height :], FOREVER)
         found = self._changes(shown, group[: shown.height], bins, cells, values)
         self._looked_at = {}
         return found
@@ -184,7 +177,7 @@ class Binned(Grouped):
 
     def _lifted(self, rows: pl.DataFrame, row: Ints, pane: Ints) -> dict[str, pl.DataFrame]:
         """States of bins, combined by pane."""
-        spread = pl.DataFrame({BIN: row, "#pane": pane}, schema={BIN: pl.Int64(), "#pane": pl.Int64()})
+        spread = pl.DataFrame({BIN: row, "#pane": pane}, schema={BIN: INT, "#pane": INT})
         found = {}
         for name, table in self._looked_at.items():
             layout = self.measures.layouts[name]
@@ -237,8 +230,8 @@ class RowPanes(Operator):
         self.cut = query.cut
         self.kernel = program.kernel_of(pane_tables.PaneAnswers(query, self.measures))
         self.columns = signed.columns_of(plan.schema)
-        self.shown: signed.Columns = signed.columns_of(plan.schema, {})
-        self.found: signed.Columns = {END: pl.Int64()} | dict(self.shown)
+        self.shown: Columns = signed.columns_of(plan.schema, {})
+        self.found: Columns = {END: INT} | self.shown
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         kept = part(state, ROWS)
@@ -277,12 +270,12 @@ class RowPanes(Operator):
         """The groups of the extents whose ends are reached, each with that end."""
         tables = {}
         if rows.height:
-            frame = self.leaf.pieces(rows, rows[signed.TS], rows[signed.TS] + 1)
+            frame = self.leaf.pieces(rows, rows[TS], rows[TS] + 1)
             for operator in self.between:
                 frame = operator.apply([frame])
             panes = self.cut.panes_of(frame[PLACE].to_numpy() - 1)
             tables = self.measures.tables(
-                frame.with_columns(pl.col(signed.TS).alias("#t"), pl.Series("#pane", panes))
+                frame.with_columns(pl.col(TS).alias("#t"), pl.Series("#pane", panes))
             )
         delta = Delta({name: table.to_arrow() for name, table in tables.items()})
         state, answers = self.kernel.advance(state, delta, clock)
@@ -298,7 +291,7 @@ class RowPanes(Operator):
         bounds = {"at": ends.moments(reached), "start": reached - self.leaf.spec.rows, "end": reached}
         extents.begin_reports(step, first, pl.DataFrame(bounds, schema=dict.fromkeys(bounds, pl.Int64)))
         number = np.searchsorted(reached, found[END].to_numpy()) + first
-        pieces = self._pieces(found, number).with_columns(pl.col(signed.VS).add(1).alias(signed.VE))
+        pieces = self._pieces(found, number).with_columns(pl.col(VS).add(1).alias(VE))
         return State({}, {extents.NUMBER_OF_REPORTS: first + len(reached)}), pieces.select(list(self.columns))
 
     def _replaced(
@@ -320,12 +313,8 @@ class RowPanes(Operator):
         return State(after), signed.consolidated(all_of(new, self.columns))
 
     def _pieces(self, rows: pl.DataFrame, vs: Ints | int, n: int = 1) -> pl.DataFrame:
-        begins = (
-            pl.lit(vs, pl.Int64).alias(signed.VS)
-            if isinstance(vs, int)
-            else pl.Series(signed.VS, vs, dtype=pl.Int64)
-        )
-        constant = {signed.VE: signed.FOREVER, signed.N: n, signed.TS: -signed.FOREVER}
+        begins = pl.lit(vs, pl.Int64).alias(VS) if isinstance(vs, int) else pl.Series(VS, vs, dtype=pl.Int64)
+        constant = {VE: FOREVER, N: n, TS: -FOREVER}
         return rows.with_columns(
             begins, *(pl.lit(value, pl.Int64).alias(name) for name, value in constant.items())
         ).select(list(self.columns))

@@ -52,7 +52,7 @@ from windrow.kernels.relational.aggregate.by_expiry import Lifts
 from windrow.kernels.relational.aggregate.group_by import AT, CELL, GROUP, SHOWN, WAITING, Grouped, lowered
 from windrow.kernels.relational.expiry_layouts import MERGED, Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, START, TS, TURN, VE, VS, Columns, N, codes
+from windrow.kernels.relational.signed_rows import FOREVER, INT, START, TS, TURN, VE, VS, Columns, N, codes
 from windrow.kernels.state import PANE, State
 from windrow.windows.domain import Flags, Ints
 
@@ -217,18 +217,18 @@ class Running(Grouped):
         mine = [column for column in lifted.columns if self._of(self.totals, column)]
         theirs = [column for column in lifted.columns if self._of(self.selected, column)]
         self.lanes = mine
-        self.kept: Columns = dict(self.groups) | {name: pl.Int64() for name in mine}
-        self.ending: Columns = dict(self.kept) | {VE: pl.Int64()}
+        self.kept: Columns = self.groups | dict.fromkeys(mine, INT)
+        self.ending: Columns = self.kept | {VE: INT}
         #: some aggregates are known from few rows of a group; the youngest is always one of them
         self.by_rows = bool(self.selected or self.waves)
         self.reads_states = not self.by_rows
-        spans = {VS: pl.Int64(), VE: pl.Int64()} if self.by_rows else {}
-        self.candidates: Columns = dict(self.groups) | {n: lifted[n].dtype for n in theirs} | spans
-        self.waved: Columns = dict(self.groups) | {WAVE: pl.Int32(), FROM: pl.Int64(), TO: pl.Int64()}
-        self.waved = dict(self.waved) | {VE: pl.Int64()}
+        spans = {VS: INT, VE: INT} if self.by_rows else {}
+        self.candidates: Columns = self.groups | {n: lifted[n].dtype for n in theirs} | spans
+        self.waved: Columns = self.groups | {WAVE: pl.Int32(), FROM: INT, TO: INT}
+        self.waved = self.waved | {VE: INT}
         self.calendar = layouts.Calendar(choice.buckets)
         if not self.by_rows:
-            self.pieces = dict(self.kept) | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
+            self.pieces = self.kept | {VS: INT, VE: INT, N: INT}
         #: no totals are asked for: candidates and waves are all there is to know
         self.only_selected = self.by_rows and len(self.totals) == 1
 
@@ -258,7 +258,7 @@ class Running(Grouped):
         totals, shown = self._totals(state), frame_of(state.of(SHOWN), self.shown)
         mine, same = self._in(totals, events), self._in(shown, events)
         before = totals.filter(mine).with_columns(pl.lit(START, pl.Int64).alias(AT))
-        everything = signed.together([events, before], dict(self.kept) | {AT: pl.Int64()})
+        everything = signed.together([events, before], self.kept | {AT: INT})
         found, after, left, rows = self._swept(everything, shown.filter(same), state, lifted, step)
         if not self.only_selected:
             chunks[TOTALS] = chunks_of(signed.together([totals.filter(~mine), left], self.kept))

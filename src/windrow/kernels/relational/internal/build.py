@@ -33,7 +33,7 @@ from windrow.kernels.relational.internal import operators as over_runs
 from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns, ids_of
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Step, United, composed, part
-from windrow.kernels.relational.signed_rows import FOREVER, SIGNED, TS, VE, VS, Columns, N
+from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, TS, VE, VS, Columns, N
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
 from windrow.windows.domain import Ints
@@ -43,7 +43,7 @@ RUNS, SAID, SLIDES, CHANGED, SINCE = "runs", "said", "slides", "changed", "since
 #: what is kept of a result: what was said of it, and what is sure
 LANE = "#lane"
 GIVEN, SURE, HOPED = 0, 1, 2
-MOVED: Columns = {"#at": pl.Int64()}
+MOVED: Columns = {"#at": INT}
 
 
 class Outliving(Operator):
@@ -59,9 +59,9 @@ class Outliving(Operator):
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
         self.values: Columns = {name: results.columns[name] for name in emit.input.schema.names}
         ids = ids_of(list(results.columns))
-        self.who: Columns = dict(self.values) | {name: results.columns[name] for name in ids}
-        self.said: Columns = dict(self.who) | {VS: pl.Int64(), VE: pl.Int64(), LANE: pl.Int8()}
-        self.columns = dict(self.values) | dict(SIGNED)
+        self.who: Columns = self.values | {name: results.columns[name] for name in ids}
+        self.said: Columns = self.who | {VS: INT, VE: INT, LANE: pl.Int8()}
+        self.columns = self.values | SIGNED
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         stop = step.slice.stop

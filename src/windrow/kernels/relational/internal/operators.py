@@ -38,11 +38,25 @@ from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.relational import distinct, emission, negation
+from windrow.kernels.relational import emission, negation
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, chunks_of, frame_of
-from windrow.kernels.relational.internal.runs import OPEN, GroupRuns, merged, place_name
+from windrow.kernels.relational.internal.runs import OPEN, GroupRuns, place_name
 from windrow.kernels.relational.operator import Operator, Stateless, Step
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    ID,
+    INT,
+    SIGNED,
+    START,
+    STAYS,
+    TS,
+    TURN,
+    VE,
+    VS,
+    Columns,
+    N,
+)
 from windrow.kernels.state import State
 from windrow.windows.spec import Grid, covered
 
@@ -68,14 +82,12 @@ class Staying(Operator):
         self.inputs = (below,)
         self.births = births
         self.known = known
-        self.hidden = [n for n in below.columns if n.startswith((signed.ID, signed.STAYS))]
-        self.values: signed.Columns = {
-            n: d for n, d in below.columns.items() if n not in (*signed.SIGNED, signed.TURN)
-        }
-        self.columns = {n: d for n, d in below.columns.items() if n != signed.TURN and n not in self.hidden}
-        self.made: signed.Columns = dict(self.values) | dict(signed.SIGNED)
-        self.counted: signed.Columns = dict(self.values) | {signed.N: pl.Int64()}
-        self.ending: signed.Columns = dict(self.counted) | {signed.VE: pl.Int64()}
+        self.hidden = [n for n in below.columns if n.startswith((ID, STAYS))]
+        self.values: Columns = {n: d for n, d in below.columns.items() if n not in (*SIGNED, TURN)}
+        self.columns = {n: d for n, d in below.columns.items() if n != TURN and n not in self.hidden}
+        self.made: Columns = self.values | SIGNED
+        self.counted: Columns = self.values | {N: INT}
+        self.ending: Columns = self.counted | {VE: INT}
         self.calendar = Calendar(buckets)
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
 
@@ -84,70 +96,68 @@ class Staying(Operator):
         if self.births is Births.EXTENTS:
             return self._each_extent(state, new, step)
         if self.births is Births.VALUES or (self.known and self.births is Births.RESULTS):
-            return state, self._stay(new.filter(pl.col(signed.N) > 0))
+            return state, self._stay(new.filter(pl.col(N) > 0))
         state, born = self._rising(state, new, step)
         if self.births is Births.FIRST:
             names = list(self.values)
             seen = frame_of(state.of(SEEN), self.values)
-            born = born.filter(~distinct.found_in(born, seen, names)) if seen.height else born
-            born = born.sort(signed.VS).unique(names, keep="first", maintain_order=True)
+            born = born.filter(~signed.found_in(born, seen, names)) if seen.height else born
+            born = born.sort(VS).unique(names, keep="first", maintain_order=True)
             state = State({**state.chunks, SEEN: (*state.of(SEEN), *chunks_of(born.select(names)))})
         return state, self._stay(born)
 
     def _stay(self, born: pl.DataFrame) -> pl.DataFrame:
-        ends = [name for name in self.hidden if name.startswith(signed.STAYS)]
-        last = pl.min_horizontal(ends) if ends else pl.lit(signed.FOREVER, pl.Int64)
-        found = born.with_columns(last.cast(pl.Int64).alias(signed.VE)).select(list(self.columns))
-        return found.filter(pl.col(signed.VS) < pl.col(signed.VE))
+        ends = [name for name in self.hidden if name.startswith(STAYS)]
+        last = pl.min_horizontal(ends) if ends else pl.lit(FOREVER, pl.Int64)
+        found = born.with_columns(last.cast(pl.Int64).alias(VE)).select(list(self.columns))
+        return found.filter(pl.col(VS) < pl.col(VE))
 
     def _rising(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         """The results of which there are more copies than before."""
-        ending = new.filter(pl.col(signed.VE) < signed.FOREVER).select(list(self.ending))
+        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
         over, later = self.calendar.due(
             self.calendar.add(state.of(negation.ENDS), ending), step.slice.stop, self.ending
         )
         names = list(self.values)
-        began = new.select(*names, pl.col(signed.VS).alias("#at"), signed.N)
-        ended = over.select(*names, pl.col(signed.VE).alias("#at"), -pl.col(signed.N))
+        began = new.select(*names, pl.col(VS).alias("#at"), N)
+        ended = over.select(*names, pl.col(VE).alias("#at"), -pl.col(N))
         events = pl.concat([began, ended])
         counts = frame_of(state.of(negation.COUNTS), self.counted)
         kept = Hashed().add(state.of(negation.COUNTS), events.select(list(self.counted)))
         after = State({**state.chunks, negation.COUNTS: kept, negation.ENDS: later})
         if not events.height:
             return after, signed.blank(self.made)
-        before = counts.select(*names, pl.lit(signed.START, pl.Int64).alias("#at"), signed.N)
-        everything = pl.concat([events, before.filter(distinct.found_in(before, events, names))])
+        before = counts.select(*names, pl.lit(START, pl.Int64).alias("#at"), N)
+        everything = pl.concat([events, before.filter(signed.found_in(before, events, names))])
         swept = signed.sweep(
-            signed.codes(everything, names), everything["#at"].to_numpy(), [everything[signed.N].to_numpy()]
+            signed.codes(everything, names), everything["#at"].to_numpy(), [everything[N].to_numpy()]
         )
         more = swept.totals[0] - swept.before()
-        rises = (swept.at > signed.START) & (more > 0)
+        rises = (swept.at > START) & (more > 0)
         born = picked(everything.select(names), swept.code[rises]).with_columns(
-            pl.Series(signed.VS, swept.at[rises], dtype=pl.Int64),
-            pl.lit(signed.FOREVER, pl.Int64).alias(signed.VE),
-            pl.Series(signed.N, more[rises], dtype=pl.Int64),
-            pl.lit(-signed.FOREVER, pl.Int64).alias("#ts"),
+            pl.Series(VS, swept.at[rises], dtype=pl.Int64),
+            pl.lit(FOREVER, pl.Int64).alias(VE),
+            pl.Series(N, more[rises], dtype=pl.Int64),
+            pl.lit(-FOREVER, pl.Int64).alias("#ts"),
         )
         return after, born.select(list(self.made))
 
     def _each_extent(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         """Every value at every reporting instant is a result of its own."""
-        alive: signed.Columns = {n: d for n, d in self.made.items() if n != signed.VS}
-        old = frame_of(state.of(ALIVE), alive).with_columns(
-            pl.lit(-signed.FOREVER, pl.Int64).alias(signed.VS)
-        )
+        alive: Columns = {n: d for n, d in self.made.items() if n != VS}
+        old = frame_of(state.of(ALIVE), alive).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
         runs = signed.positive(signed.together([old, new], self.made))
         layout = Hashed()
         kept = layout.forget(state.of(ALIVE), step.slice.floor)
-        kept = layout.add(kept, new.select(list(alive)).filter(pl.col(signed.VE) >= step.slice.floor))
+        kept = layout.add(kept, new.select(list(alive)).filter(pl.col(VE) >= step.slice.floor))
         stop = step.slice.stop
         if step.slice.ended:
             stop = min(stop, emission.last_report(self.grids, step) + 1)
-        limit = signed.FOREVER // 2
-        low = np.clip(np.maximum(runs[signed.VS].to_numpy(), step.slice.start), -limit, limit)
-        high = np.clip(np.maximum(np.minimum(runs[signed.VE].to_numpy(), stop), low), -limit, limit)
+        limit = FOREVER // 2
+        low = np.clip(np.maximum(runs[VS].to_numpy(), step.slice.start), -limit, limit)
+        high = np.clip(np.maximum(np.minimum(runs[VE].to_numpy(), stop), low), -limit, limit)
         row, at = emission.reports_within(self.grids, step, low, high)
-        born = picked(runs, row).with_columns(pl.Series(signed.VS, at, dtype=pl.Int64))
+        born = picked(runs, row).with_columns(pl.Series(VS, at, dtype=pl.Int64))
         return State({ALIVE: kept}), self._stay(born)
 
 
@@ -159,18 +169,18 @@ LEAST, MAYBE, OWN = "#least", "#maybe", "#own_ts"
 class Moment(Step):
     """A step in which instants from `since` on are looked at again, and reports are before `until_report`."""
 
-    since: int = -signed.FOREVER
-    until_report: int = signed.FOREVER
+    since: int = -FOREVER
+    until_report: int = FOREVER
     #: since when rows are there that may leave at any time
     held: list[int] = field(default_factory=list)
 
 
 def let_go(frame: pl.DataFrame) -> pl.DataFrame:
     """With `#least`, until when each row stays, and `#maybe`, whether that may become less."""
-    ends = [name for name in frame.columns if name.startswith(signed.STAYS)]
+    ends = [name for name in frame.columns if name.startswith(STAYS)]
     doubts = [name for name in frame.columns if name.startswith(OPEN)]
     return frame.with_columns(
-        (pl.min_horizontal(ends) if ends else pl.lit(signed.FOREVER)).cast(pl.Int64).alias(LEAST),
+        (pl.min_horizontal(ends) if ends else pl.lit(FOREVER)).cast(pl.Int64).alias(LEAST),
         (pl.max_horizontal(doubts) if doubts else pl.lit(0)).cast(pl.Int8).alias(MAYBE),
     )
 
@@ -179,24 +189,22 @@ class Spans:
     """The spans between neighbouring endpoints of some rows, from `since` up to the clock."""
 
     def __init__(self, frames: Sequence[pl.DataFrame], moment: Moment) -> None:
-        ends = np.concatenate([frame[name].to_numpy() for frame in frames for name in (signed.VS, signed.VE)])
+        ends = np.concatenate([frame[name].to_numpy() for frame in frames for name in (VS, VE)])
         inside = ends[(ends > moment.since) & (ends < moment.slice.stop)]
         self.starts = np.unique(np.append(inside, moment.since))
-        self.stops = np.append(self.starts[1:], signed.FOREVER)
+        self.stops = np.append(self.starts[1:], FOREVER)
 
     def cut(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Each row once for every span it is in, with `#span`."""
-        low = np.searchsorted(self.starts, np.maximum(frame[signed.VS].to_numpy(), self.starts[0]))
-        high = np.searchsorted(self.starts, frame[signed.VE].to_numpy())
+        low = np.searchsorted(self.starts, np.maximum(frame[VS].to_numpy(), self.starts[0]))
+        high = np.searchsorted(self.starts, frame[VE].to_numpy())
         row, span = covered(low, high)
         return picked(frame, row).with_columns(pl.Series(SPAN, span, dtype=pl.Int64))
 
     def within(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Cut rows, each valid in its span."""
         span = frame[SPAN].to_numpy()
-        return frame.with_columns(
-            pl.Series(signed.VS, self.starts[span]), pl.Series(signed.VE, self.stops[span])
-        )
+        return frame.with_columns(pl.Series(VS, self.starts[span]), pl.Series(VE, self.stops[span]))
 
 
 class Branch(Stateless):
@@ -206,9 +214,9 @@ class Branch(Stateless):
 
     def __init__(self, below: Operator, number: int, branch: int) -> None:
         self.inputs = (below,)
-        self.id = f"{signed.ID}{place_name(number)}"
+        self.id = f"{ID}{place_name(number)}"
         self.branch = branch
-        self.columns = dict(below.columns) | {self.id: pl.Int64()}
+        self.columns = below.columns | {self.id: INT}
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         told = inputs[0].with_columns(pl.lit(self.branch, pl.Int64).alias(self.id))
@@ -222,10 +230,10 @@ class Stamped(Stateless):
 
     def __init__(self, below: Operator) -> None:
         self.inputs = (below,)
-        self.columns = dict(below.columns) | {OWN: pl.Int64()}
+        self.columns = below.columns | {OWN: INT}
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        return inputs[0].with_columns(pl.col(signed.TS).alias(OWN)).select(list(self.columns))
+        return inputs[0].with_columns(pl.col(TS).alias(OWN)).select(list(self.columns))
 
 
 class Copies(Stateless):
@@ -235,21 +243,21 @@ class Copies(Stateless):
 
     def __init__(self, below: Operator, number: int, table: Sequence[str]) -> None:
         self.inputs = (below,)
-        place = f"{signed.ID}{place_name(number)}"
+        place = f"{ID}{place_name(number)}"
         self.copies = {name: f"{place}.{i:02}" for i, name in enumerate(table)}
         self.level = f"{place}.t"
-        own: signed.Columns = {copy: below.columns[name] for name, copy in self.copies.items()}
-        self.columns = dict(below.columns) | dict(own) | {self.level: pl.Int64()}
+        own: Columns = {copy: below.columns[name] for name, copy in self.copies.items()}
+        self.columns = below.columns | own | {self.level: INT}
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         (frame,) = inputs
-        n = frame[signed.N].to_numpy()
+        n = frame[N].to_numpy()
         row = np.repeat(np.arange(frame.height), n)
         level = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
         told = picked(frame, row).with_columns(
             *(pl.col(name).alias(copy) for name, copy in self.copies.items()),
             pl.Series(self.level, level, dtype=pl.Int64),
-            pl.lit(1, pl.Int64).alias(signed.N),
+            pl.lit(1, pl.Int64).alias(N),
         )
         return told.select(list(self.columns))
 
@@ -274,18 +282,18 @@ class Recomputed(Operator):
     def _keep(self, below: Operator, number: int) -> None:
         """The columns of one input, but how long rows stay is told anew."""
         place = place_name(number)
-        self.stays, self.open = f"{signed.STAYS}{place}", f"{OPEN}{place}"
-        own = {n: d for n, d in below.columns.items() if not n.startswith((signed.STAYS, OPEN))}
-        self.columns = own | {self.stays: pl.Int64(), self.open: pl.Int8()}
+        self.stays, self.open = f"{STAYS}{place}", f"{OPEN}{place}"
+        own = {n: d for n, d in below.columns.items() if not n.startswith((STAYS, OPEN))}
+        self.columns = own | {self.stays: INT, self.open: pl.Int8()}
         #: what tells a row from others
-        self.who = [name for name in own if name not in signed.SIGNED]
+        self.who = [name for name in own if name not in SIGNED]
 
     def _until_they_leave(self, rows: pl.DataFrame, moment: Moment) -> pl.DataFrame:
         """Rows over external windows only: they let go when they leave."""
-        runs = merged(rows.select(*self.who, *signed.SIGNED))
-        leaves = pl.col(signed.VE) > moment.slice.stop
-        moment.held += runs.filter(leaves)[signed.VS].unique().to_list()
-        return runs.with_columns(pl.col(signed.VE).alias(self.stays), leaves.cast(pl.Int8).alias(self.open))
+        runs = signed.merged(rows.select(*self.who, *SIGNED))
+        leaves = pl.col(VE) > moment.slice.stop
+        moment.held += runs.filter(leaves)[VS].unique().to_list()
+        return runs.with_columns(pl.col(VE).alias(self.stays), leaves.cast(pl.Int8).alias(self.open))
 
 
 class Witnessed(Recomputed):
@@ -303,13 +311,13 @@ class Witnessed(Recomputed):
         spans = Spans([pairs], moment)
         cut = spans.cut(pairs)
         cut = cut.with_columns(pl.Series(CODE, signed.codes(cut, [*self.who, SPAN])))
-        sure = pl.col(LEAST).filter(pl.col(MAYBE) == 0).max().fill_null(-signed.FOREVER)
-        hoped = pl.col(LEAST).filter(pl.col(MAYBE) > 0).max().fill_null(-signed.FOREVER)
+        sure = pl.col(LEAST).filter(pl.col(MAYBE) == 0).max().fill_null(-FOREVER)
+        hoped = pl.col(LEAST).filter(pl.col(MAYBE) > 0).max().fill_null(-FOREVER)
         best = cut.group_by(CODE).agg(
             pl.max_horizontal(sure, hoped).alias(self.stays), (hoped > sure).cast(pl.Int8).alias(self.open)
         )
         rows = spans.within(picked(cut, best[CODE].to_numpy()))
-        rows = rows.with_columns(pl.lit(1, pl.Int64).alias(signed.N), pl.col(OWN).alias(signed.TS))
+        rows = rows.with_columns(pl.lit(1, pl.Int64).alias(N), pl.col(OWN).alias(TS))
         if not self.internal:
             return self._until_they_leave(rows, moment)
         return rows.with_columns(best[self.stays], best[self.open])
@@ -335,8 +343,8 @@ class Unmatched(Recomputed):
         code = signed.codes(pl.concat([rows.select(names), matched.select(names)]), names)
         free = ~np.isin(code[: rows.height], code[rows.height :])
         kept = rows.filter(pl.Series(free, dtype=pl.Boolean))
-        ends = np.minimum(kept[signed.VE].to_numpy(), spans.stops[kept[SPAN].to_numpy()])
-        return self._until_they_leave(spans.within(kept).with_columns(pl.Series(signed.VE, ends)), moment)
+        ends = np.minimum(kept[VE].to_numpy(), spans.stops[kept[SPAN].to_numpy()])
+        return self._until_they_leave(spans.within(kept).with_columns(pl.Series(VE, ends)), moment)
 
 
 class Valued(Recomputed):
@@ -365,9 +373,7 @@ class Valued(Recomputed):
             if names
             else np.zeros(rows.height + runs.height, dtype=np.int64)
         )
-        rows = rows.select(signed.VS, signed.VE, LEAST, MAYBE).with_columns(
-            pl.Series(CODE, code[: rows.height])
-        )
+        rows = rows.select(VS, VE, LEAST, MAYBE).with_columns(pl.Series(CODE, code[: rows.height]))
         runs = runs.with_columns(pl.Series(CODE, code[rows.height :]))
         spans = Spans([rows, runs], moment)
         held = (
@@ -382,14 +388,14 @@ class Valued(Recomputed):
 
     def _reported(self, runs: pl.DataFrame, spans: Spans, moment: Moment) -> pl.DataFrame:
         assert self.grids is not None
-        limit = signed.FOREVER // 2
-        low = np.clip(np.maximum(runs[signed.VS].to_numpy(), moment.since), -limit, limit)
-        high = np.clip(np.minimum(runs[signed.VE].to_numpy(), moment.until_report), -limit, limit)
+        limit = FOREVER // 2
+        low = np.clip(np.maximum(runs[VS].to_numpy(), moment.since), -limit, limit)
+        high = np.clip(np.minimum(runs[VE].to_numpy(), moment.until_report), -limit, limit)
         row, at = emission.reports_within(self.grids, moment, low, np.maximum(low, high))
         span = np.searchsorted(spans.starts, at, side="right") - 1
         return picked(runs, row).with_columns(
             pl.Series(SPAN, span, dtype=pl.Int64),
-            pl.Series(signed.VS, at, dtype=pl.Int64),
-            pl.Series(signed.VE, at + 1, dtype=pl.Int64),
+            pl.Series(VS, at, dtype=pl.Int64),
+            pl.Series(VE, at + 1, dtype=pl.Int64),
             pl.Series(self.runs.since, at, dtype=pl.Int64),
         )

@@ -23,7 +23,7 @@ from windrow.algebra.operators import Aggregate
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, ID, SIGNED, STAYS, TS, VE, VS, Columns, N
+from windrow.kernels.relational.signed_rows import FOREVER, ID, INT, SIGNED, STAYS, TS, VE, VS, Columns, N
 from windrow.kernels.state import State
 
 #: prefix of columns that tell whether a row may leave earlier than `#stays.` says
@@ -63,7 +63,7 @@ class Runs(Operator):
 
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
         """The runs that were kept, with what is new."""
-        return merged(signed.together([old, new], self.kept))
+        return signed.merged(signed.together([old, new], self.kept))
 
     @abstractmethod
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
@@ -74,8 +74,8 @@ class Runs(Operator):
         return pl.repeat(True, records.height, dtype=pl.Boolean, eager=True)
 
     def _finished(self, values: Columns) -> None:
-        own = {**self.ids, self.stays: pl.Int64(), self.open: pl.Int8()}
-        self.columns = dict(values) | own | dict(SIGNED)
+        own = {**self.ids, self.stays: INT, self.open: pl.Int8()}
+        self.columns = values | own | SIGNED
 
     def _annotated(self, runs: pl.DataFrame, stays: pl.Expr, open_: pl.Expr) -> pl.DataFrame:
         told = runs.with_columns(
@@ -101,9 +101,9 @@ class WindowRuns(Runs):
         self.internal, self.ends_known = internal, ends_known
         (self.numbered,) = (name for name in below.columns if name.startswith(ID))
         self.id = f"{ID}{self.number}"
-        self.ids = {self.id: pl.Int64()}
+        self.ids = {self.id: INT}
         own = {name: below.columns[name] for name in values}
-        self.kept = own | {self.numbered: pl.Int64()} | dict(SIGNED)
+        self.kept = own | {self.numbered: INT} | SIGNED
         self._finished(own)
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
@@ -130,8 +130,8 @@ class TableRuns(Runs):
         self.copies = {name: f"{ID}{self.number}.{i:02}" for i, name in enumerate(values)}
         self.since, self.copy = f"{ID}{self.number}.s", f"{ID}{self.number}.t"
         self.ids = {self.copies[name]: dtype for name, dtype in own.items()}
-        self.ids |= {self.since: pl.Int64(), self.copy: pl.Int64()}
-        self.kept = own | {self.copy: pl.Int64()} | dict(SIGNED)
+        self.ids |= {self.since: INT, self.copy: INT}
+        self.kept = own | {self.copy: INT} | SIGNED
         self._finished(own)
 
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
@@ -176,9 +176,9 @@ class ValueRuns(Runs):
         #: a projection above may leave out what tells two rows apart
         self.values = {name: f"{ID}{self.number}.{i:02}" for i, name in enumerate(values)}
         self.ids = {copy: own[name] for name, copy in self.values.items()}
-        self.ids |= {self.level: pl.Int64(), self.stamp: pl.Int64()}
-        kept = own | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
-        self.kept = kept | ({TS: pl.Int64()} if stamped else {})
+        self.ids |= {self.level: INT, self.stamp: INT}
+        kept = own | {VS: INT, VE: INT, N: INT}
+        self.kept = kept | ({TS: INT} if stamped else {})
         self._finished(own)
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
@@ -188,12 +188,11 @@ class ValueRuns(Runs):
         each = picked(runs, row).with_columns(
             pl.Series(self.level, level, dtype=pl.Int64), pl.lit(1, pl.Int64).alias(N)
         )
-        told = merged(each)
+        told = signed.merged(each)
         if not self.stamped:
             told = told.with_columns(pl.lit(-FOREVER, pl.Int64).alias(TS))
         told = told.with_columns(
-            *(pl.col(name).alias(copy) for name, copy in self.values.items()),
-            pl.col(TS).alias(self.stamp),
+            *(pl.col(name).alias(copy) for name, copy in self.values.items()), pl.col(TS).alias(self.stamp)
         )
         return self._annotated(told, END, stop < END)
 
@@ -209,8 +208,8 @@ class GroupRuns(Runs):
         own = {name: below.columns[name] for name in plan.schema.names}
         self.keys = {name: f"{ID}{self.number}.{i:02}" for i, (name, _) in enumerate(plan.keys)}
         self.since = f"{ID}{self.number}.s"
-        self.ids = {self.keys[name]: own[name] for name in self.keys} | {self.since: pl.Int64()}
-        self.kept = own | {VS: pl.Int64(), VE: pl.Int64(), N: pl.Int64()}
+        self.ids = {self.keys[name]: own[name] for name in self.keys} | {self.since: INT}
+        self.kept = own | {VS: INT, VE: INT, N: INT}
         self._finished(own)
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
@@ -226,30 +225,3 @@ class GroupRuns(Runs):
             return super().has_all(records, runs, since)
         began = records[self.since]
         return began.is_in(runs[VS].unique().implode()) | (began == 0) | (began >= since)
-
-
-def merged(frame: pl.DataFrame) -> pl.DataFrame:
-    """Signed pieces as runs: as long as there are as many copies, it is one.
-
-    >>> rows = {"k": [1, 1], VS: [0, 4], VE: [4, 9], N: [1, 1]}
-    >>> merged(pl.DataFrame(rows)).rows()
-    [(1, 0, 9, 1)]
-    """
-    if not frame.height:
-        return frame
-    names = [name for name in frame.columns if name not in (VS, VE, N)]
-    swept = signed.sweep_pieces(frame, signed.codes(frame, names))
-    turns = swept.totals[0] != swept.before()
-    code = swept.code[turns]
-    first = np.append(True, code[1:] != code[:-1])[: len(code)]
-    runs = signed.Swept(code, swept.at[turns], [swept.totals[0][turns]], first)
-    keep = (runs.totals[0] > 0) & (runs.at < FOREVER)
-    return (
-        picked(frame.select(names), runs.code[keep])
-        .with_columns(
-            pl.Series(VS, runs.at[keep]),
-            pl.Series(VE, runs.until()[keep]),
-            pl.Series(N, runs.totals[0][keep]),
-        )
-        .select(frame.columns)
-    )

@@ -51,10 +51,12 @@ from windrow.algebra.expressions import Expression
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
+from windrow.kernels.relational.expiry_layouts import ExpiryLayout
 from windrow.kernels.relational.join import partners
 from windrow.kernels.relational.join.order import WindowStats, augmented_order, order_cost
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.state import State
+from windrow.kernels.relational.signed_rows import FOREVER, ID, SIGNED, TURN, VE, VS, Columns, N
+from windrow.kernels.state import Chunk, State
 
 #: the instant up to which expired rows were last purged
 PURGED = "purged"
@@ -66,41 +68,33 @@ class Expiry:
 
     every: int | None = None
 
-    def is_due(self, meta: Mapping[str, int], floor: int) -> bool:
-        """Whether anything leaves now."""
-        return (
-            not self.every
-            or floor >= signed.FOREVER
-            or floor - meta.get(PURGED, -signed.FOREVER) >= self.every
-        )
-
-    def after(self, meta: Mapping[str, int], floor: int) -> dict[str, int]:
-        """What is to be remembered of a step."""
-        if not self.every:
-            return {}
-        return {PURGED: floor if self.is_due(meta, floor) else meta.get(PURGED, -signed.FOREVER)}
-
-    def left(
+    def after(
         self,
-        layout: layouts.ExpiryLayout,
-        chunks: layouts.Chunks,
-        meta: Mapping[str, int],
+        state: State,
+        layouts: Sequence[ExpiryLayout],
+        sides: Sequence[Columns],
+        new: Sequence[pl.DataFrame],
         floor: int,
-        columns: signed.Columns,
-    ) -> layouts.Chunks:
-        """Without what leaves now: rows that are over at `floor`."""
-        if self.every is None:
-            return layout.forget(chunks, floor)
-        return layouts.purged(layout, chunks, floor + 1, columns) if self.is_due(meta, floor) else chunks
+    ) -> State:
+        """The rows of each input without those over at `floor`, if these leave now, and with new ones."""
+        purged = state.meta.get(PURGED, -FOREVER)
+        is_due = not self.every or floor >= FOREVER or floor - purged >= self.every
+        chunks = {}
+        for place, (layout, side, frame) in enumerate(zip(layouts, sides, new, strict=True)):
+            kept = state.of(str(place))
+            if self.every is None:
+                kept = layout.forget(kept, floor)
+            elif is_due:
+                _, kept = layout.due(kept, floor + 1, side)
+            chunks[str(place)] = layout.add(kept, frame.select(list(side)).filter(pl.col(VE) > floor))
+        return State(chunks, {PURGED: floor if is_due else purged} if self.every else {})
 
     @property
     def text(self) -> str:
         """What people read."""
         if self.every is None:
             return "expired rows leave by chunks"
-        return (
-            f"expired rows leave every {self.every} instants" if self.every else "expired rows leave at once"
-        )
+        return f"expired rows leave {f'every {self.every} instants' if self.every else 'at once'}"
 
 
 Order = tuple[int, ...]
@@ -156,10 +150,10 @@ def observed(
     order, since = order_of(meta, size), meta.get(SINCE, now)
     total = [meta.get(f"arrived.{place}", 0) + number for place, number in enumerate(arrived)]
     enough = sum(total) >= max(FEWEST_ROWS, sum(rows) // 2)
-    if enough and abs(since) < signed.FOREVER and since < now < signed.FOREVER:
+    if enough and abs(since) < FOREVER and since < now < FOREVER:
         order = cheaper(order, total, rows, values(), now - since)
         total, since = [0] * size, now
-    elif abs(since) >= signed.FOREVER:
+    elif abs(since) >= FOREVER:
         since = now
     found = {f"order.{place}": input_ for place, input_ in enumerate(order)}
     found |= {f"arrived.{place}": number for place, number in enumerate(total)}
@@ -194,19 +188,14 @@ class Joined(Operator):
         self.tells = tells and self.hashes and any(map(choice.ends, below))
         self.expiry = Expiry(choice.options.expire_every)
         self.reorders = choice.options.reorder and len(self.inputs) >= FEWEST_INPUTS
-        self.sides: list[signed.Columns] = [
-            {n: d for n, d in part.columns.items() if n != signed.TURN and (n != signed.VS or remembers)}
+        self.sides = [
+            signed.without(part.columns, TURN, *(() if remembers else (VS,)))
             for part, remembers in zip(below, self.remembers, strict=True)
         ]
-        values = [
-            item
-            for part in below
-            for item in part.columns.items()
-            if item[0] not in (*signed.SIGNED, signed.TURN)
-        ]
-        assert len(dict(values)) == len(values), "inputs of a join have a column in common"
+        columns = [signed.values_of(part.columns) for part in below]
         #: the columns of results as they are found
-        self.made: signed.Columns = dict(values) | dict(signed.SIGNED)
+        self.made: Columns = {name: dtype for part in columns for name, dtype in part.items()} | SIGNED
+        assert len(self.made) == sum(map(len, columns)) + len(SIGNED), "inputs have a column in common"
         self.columns = self.made
 
     @property
@@ -218,13 +207,8 @@ class Joined(Operator):
         old = [layouts.frame_of(state.of(str(i)), side) for i, side in enumerate(self.sides)]
         found = self.found(*self._with_ends(inputs, old, step), order_of(state.meta, len(old)))
         # rows that end right now are kept by all, so that another plan can be started from them
-        floor = partners.last_of(step.slice, told=True)
-        chunks = {}
-        for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
-            kept = self.expiry.left(layout, state.of(str(i)), state.meta, floor, side)
-            chunks[str(i)] = layout.add(kept, inputs[i].select(list(side)).filter(pl.col(signed.VE) > floor))
-        meta = {**self.expiry.after(state.meta, floor), **self.watched(state, inputs, old, step)}
-        return State(chunks, meta), found
+        after = self.expiry.after(state, self.layouts, self.sides, inputs, partners.last_kept(step.slice))
+        return State(after.chunks, {**after.meta, **self.watched(state, inputs, old, step)}), found
 
     def _with_ends(
         self, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], step: Step
@@ -278,10 +262,9 @@ class Joined(Operator):
         for test in self._tests(done, set()):
             found = partners.satisfying(found, test)
         for place in self.probing(origin, order):
-            other = old[place] if self.remembers[place] else _begun(old[place])
+            other = old[place] if self.remembers[place] else signed.begun(old[place])
             if place < origin and inputs[place].height:
-                new = _without_turn(inputs[place])
-                other = signed.together([other, new.select(other.columns)], _typed(other))
+                other = signed.together([other, inputs[place]], dict(other.schema))
             if not found.height or not other.height:
                 return signed.blank(self.made)
             found = self._paired(found, other, done, place)
@@ -325,16 +308,7 @@ class Joined(Operator):
 
 
 def _without_turn(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.drop(signed.TURN) if signed.TURN in frame.columns else frame
-
-
-def _begun(frame: pl.DataFrame) -> pl.DataFrame:
-    """What was there before the step."""
-    return frame.with_columns(pl.lit(-signed.FOREVER, pl.Int64).alias(signed.VS))
-
-
-def _typed(frame: pl.DataFrame) -> signed.Columns:
-    return dict(frame.schema)
+    return frame.drop(TURN) if TURN in frame.columns else frame
 
 
 RESULTS, END = "results", "#end"
@@ -354,13 +328,13 @@ class Catalogued(Joined):
     ) -> None:
         super().__init__(below, predicate, names, choice)
         #: the column that numbers the rows of each input; None if they say when they leave
-        self.ids = [next((n for n in part.columns if n.startswith(signed.ID)), None) for part in below]
+        self.ids = [next((n for n in part.columns if n.startswith(ID)), None) for part in below]
         self.layouts = [
             layout if id_ is None else layouts.Fifo()
             for layout, id_ in zip(self.layouts, self.ids, strict=True)
         ]
-        self.columns = {n: d for n, d in self.made.items() if n not in self.ids}
-        self.kept: signed.Columns = {n: d for n, d in self.made.items() if n != signed.VS}
+        self.columns = signed.without(self.made, *filter(None, self.ids))
+        self.kept = signed.without(self.made, VS)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         came, left = zip(*(self._split(i, frame) for i, frame in enumerate(inputs)), strict=True)
@@ -371,40 +345,36 @@ class Catalogued(Joined):
         found = self.found(came, old, order_of(state.meta, len(old)))
         results, over = self._looked_up(state.of(RESULTS), left)
         floor = step.slice.floor
-        lasting = found.filter(pl.col(signed.VE) > floor).select(list(self.kept))
-        chunks = {RESULTS: layouts.Fifo().add(layouts.Fifo().forget(results, floor), lasting)}
-        for i, (layout, side) in enumerate(zip(self.layouts, self.sides, strict=True)):
-            kept = state.of(str(i))
-            if left[i].height:
-                kept = layouts.chunks_of(old[i].filter(pl.col(signed.VE) > floor))
-            kept = self.expiry.left(layout, kept, state.meta, floor, side)
-            chunks[str(i)] = layout.add(kept, came[i].select(list(side)).filter(pl.col(signed.VE) > floor))
-        meta = {**self.expiry.after(state.meta, floor), **self.watched(state, came, old, step)}
-        return State(chunks, meta), signed.together([found, over], self.columns)
+        lasting = found.filter(pl.col(VE) > floor).select(list(self.kept))
+        results = layouts.Fifo().add(layouts.Fifo().forget(results, floor), lasting)
+        held = {
+            str(i): layouts.chunks_of(rows.filter(pl.col(VE) > floor)) if left[i].height else state.of(str(i))
+            for i, rows in enumerate(old)
+        }
+        after = self.expiry.after(State(held, state.meta), self.layouts, self.sides, came, floor)
+        meta = {**after.meta, **self.watched(state, came, old, step)}
+        return State({RESULTS: results, **after.chunks}, meta), signed.together([found, over], self.columns)
 
     def _split(self, place: int, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """New rows, and the numbers of those that leave, with when they do."""
         id_ = self.ids[place]
         if id_ is None:
             return frame, pl.DataFrame()
-        gone = frame[signed.N] < 0
-        return frame.filter(~gone), frame.filter(gone).select(id_, pl.col(signed.VS).alias(END))
+        gone = frame[N] < 0
+        return frame.filter(~gone), frame.filter(gone).select(id_, pl.col(VS).alias(END))
 
     def _closed(self, place: int, old: pl.DataFrame, left: pl.DataFrame) -> pl.DataFrame:
         """The rows of an input as they are in this step: those that leave have an end."""
         id_ = self.ids[place]
         if id_ is None or not left.height or not old.height:
             return old
-        return (
-            self._ending(old, id_, left)
-            .with_columns(pl.min_horizontal(signed.VE, END).alias(signed.VE))
-            .drop(END)
-        )
+        ends = pl.min_horizontal(VE, END).alias(VE)
+        return self._ending(old, id_, left).with_columns(ends).drop(END)
 
     @staticmethod
     def _ending(rows: pl.DataFrame, id_: str, left: pl.DataFrame) -> pl.DataFrame:
         return rows.join(left, on=id_, how="left", maintain_order="left").with_columns(
-            pl.col(END).fill_null(signed.FOREVER)
+            pl.col(END).fill_null(FOREVER)
         )
 
     def _looked_up(
@@ -415,22 +385,21 @@ class Catalogued(Joined):
         if not leaving:
             return chunks, signed.blank(self.made)
         spans = [pl.col(id_).is_between(gone[id_].min(), gone[id_].max()) for id_, gone in leaving.items()]
-        stay: list[layouts.Chunks] = []
+        stay: list[Chunk] = []
         over: list[pl.DataFrame] = []
         for chunk in chunks:
             frame = to_frame(chunk.table)
             near = frame.select(pl.any_horizontal(spans)).to_series()
             if not near.any():
-                stay.append((chunk,))
+                stay.append(chunk)
                 continue
             ended = self._first_end(frame.filter(near), leaving)
-            touched = ended[END] < ended[signed.VE]
-            over.append(ended.filter(touched).with_columns(pl.col(END).alias(signed.VS)))
-            rest = pl.concat([frame.filter(~near), ended.filter(~touched).select(frame.columns)])
-            stay.append(layouts.chunks_of(rest))
-        return tuple(chunk for part in stay for chunk in part), signed.negated(
-            signed.together(over, self.made)
-        )
+            touched = ended[END] < ended[VE]
+            over.append(ended.filter(touched).with_columns(pl.col(END).alias(VS)))
+            stay += layouts.chunks_of(
+                pl.concat([frame.filter(~near), ended.filter(~touched).select(frame.columns)])
+            )
+        return tuple(stay), signed.negated(signed.together(over, self.made))
 
     def _first_end(self, frame: pl.DataFrame, leaving: dict[str, pl.DataFrame]) -> pl.DataFrame:
         """Results with the instant at which the first of their parts leaves."""

@@ -47,7 +47,7 @@ from windrow.kernels.clock import Slice
 from windrow.kernels.columnar.columns import by_value
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds, target_of
 from windrow.kernels.relational.expiry_layouts import Ends, Options, Strategy
-from windrow.kernels.relational.signed_rows import FOREVER, TS, VE, VS, N
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, VE, VS, N
 
 #: what EXPLAIN says of such an operator
 ENDS_TOLD = "their ends told when they come, since changes keep no results"
@@ -104,14 +104,14 @@ def still_there(old: pl.DataFrame, span: Slice) -> pl.DataFrame:
     )
 
 
-def last_of(span: Slice, *, told: bool) -> int:
+def last_kept(span: Slice) -> int:
     """The last instant of which rows that end there are needed no more; what is to be told is told first.
 
     >>> from windrow.kernels.clock import Clock, Slice
-    >>> [last_of(Slice.of(Clock(5, 10), 0), told=told) for told in (False, True)]
-    [10, 9]
+    >>> last_kept(Slice.of(Clock(5, 10), 0))
+    9
     """
-    return span.floor - 1 if told and span.floor < FOREVER else span.floor
+    return span.floor - 1 if span.floor < FOREVER else span.floor
 
 
 #: nested loops look at so many pairs at a time
@@ -198,7 +198,7 @@ def keyed(frame: pl.DataFrame, expressions: Sequence[Expression], prefix: str = 
 
 def _key_type(expression: Expression) -> pl.DataType:
     dtype = target_of(expression)
-    return pl.Int64() if dtype.is_float() else dtype
+    return INT if dtype.is_float() else dtype
 
 
 def matchable(column: pl.Series) -> pl.Series:

@@ -43,7 +43,7 @@ from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.emission import last_report
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, TS, VE, VS, Columns
+from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, INT, TS, VE, VS, Columns
 from windrow.kernels.relational.windows import rows as row_windows
 from windrow.kernels.relational.windows.leaf import PENDING, Leaf
 from windrow.kernels.state import State
@@ -62,7 +62,7 @@ class Extents(Operator):
         self.spec = spec
         self.reported = reported
         self.layout = Hashed()
-        self.columns = dict(below.columns) | BOUNDS
+        self.columns = below.columns | BOUNDS
         self.rows: Columns = {n: d for n, d in below.columns.items() if n != VS}
         self.pieces: Columns = below.columns
 
@@ -121,7 +121,7 @@ class Sessions(Leaf):
 
     def __init__(self, window: Window, below: Operator, lag: int) -> None:
         super().__init__(window, below, lag)
-        self.inside: Columns = dict(self.rows) | {ENTERED: pl.Boolean()}
+        self.inside: Columns = self.rows | {ENTERED: pl.Boolean()}
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         inside, waiting = self.final(state, rows, step)
@@ -275,4 +275,4 @@ def begin_reports(step: Step, first: int, reports: pl.DataFrame) -> None:
 
 
 def _no_reports() -> pl.DataFrame:
-    return pl.DataFrame(schema={"at": pl.Int64(), "start": pl.Int64(), "end": pl.Int64()})
+    return pl.DataFrame(schema={"at": INT, "start": INT, "end": INT})

@@ -48,6 +48,21 @@ from windrow.kernels.intake import check_instants, moments_of
 from windrow.kernels.relational import signed_rows
 from windrow.kernels.relational.expiry_layouts import ExpiryLayout, Fifo, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    ID,
+    INT,
+    KEPT,
+    NEVER_LATE,
+    SIGNED,
+    STAYS,
+    TS,
+    TURN,
+    VE,
+    VS,
+    Columns,
+    N,
+)
 from windrow.kernels.state import State
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, Ints, too_far
 from windrow.windows.lifetime import LifetimeWindow
@@ -68,7 +83,7 @@ class Scanned(Operator):
         self.sources = tuple(sources)
         stream = scan.stream.schema
         order = {f"{ORDER}{i}": polars_type(field.type) for i, field in enumerate(stream)} if ordered else {}
-        hidden = {signed_rows.TS: pl.Int64(), NUMBER: pl.Int64(), signed_rows.KEPT: pl.Int64()}
+        hidden = {TS: INT, NUMBER: INT, KEPT: INT}
         per = {PER + name: polars_type(stream.column(name).type) for name in self.sources}
         self.order = tuple(zip(order, stream.names, strict=True)) if ordered else ()
         self.columns = signed_rows.columns_of(scan.schema, hidden | order | per)
@@ -82,13 +97,13 @@ class Scanned(Operator):
         known |= {name: rows[f"#{name}"] for name in (ROW_NUM, ARRIVAL_TS)}
         read = (*names, *(name for name in (ROW_NUM, ARRIVAL_TS) if name in self.scan.pseudo))
         columns = [known[name].alias(f"{self.scan.alias}.{name}") for name in read]
-        instants = moments_of(rows, self.attribute).alias(signed_rows.TS)
+        instants = moments_of(rows, self.attribute).alias(TS)
         check_instants(instants, f"`{self.attribute}` of stream `{self.scan.stream.name}`")
-        columns += [instants, known[ROW_NUM].alias(NUMBER), rows[signed_rows.KEPT]]
+        columns += [instants, known[ROW_NUM].alias(NUMBER), rows[KEPT]]
         columns += [known[name].alias(hidden) for hidden, name in self.order]
         columns += [known[name].alias(PER + name) for name in self.sources]
         found = signed_rows.fitted(pl.DataFrame(columns), self.columns)
-        return state, found.filter(pl.col(signed_rows.TS).is_not_null())
+        return state, found.filter(pl.col(TS).is_not_null())
 
 
 class NestedRows(Operator):
@@ -103,7 +118,7 @@ class NestedRows(Operator):
         fields = list(subquery.query.schema)
         self.order = tuple((f"{ORDER}{i}", f.name) for i, f in enumerate(fields)) if ordered else ()
         order = {hidden: polars_type(f.type) for (hidden, _), f in zip(self.order, fields, strict=False)}
-        hidden_columns = {signed_rows.TS: pl.Int64(), NUMBER: pl.Int64(), signed_rows.KEPT: pl.Int64()}
+        hidden_columns = {TS: INT, NUMBER: INT, KEPT: INT}
         self.columns = signed_rows.columns_of(subquery.schema, hidden_columns | order)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
@@ -113,12 +128,12 @@ class NestedRows(Operator):
         inner, outer = self.subquery.query.schema.names, self.subquery.schema.names
         columns = [answers[a].alias(b) for a, b in zip(inner, outer, strict=True)]
         columns += [answers[name].alias(hidden) for hidden, name in self.order]
-        instants = (answers["#at"] - self.before).alias(signed_rows.TS)
+        instants = (answers["#at"] - self.before).alias(TS)
         check_instants(instants, f"the instant of a row of nested query `{self.subquery.alias}`")
         frame = pl.DataFrame([*columns, instants])
         first = state.meta.get(COUNT, 0) + 1
         numbers = pl.int_range(first, first + frame.height, dtype=pl.Int64, eager=True).alias(NUMBER)
-        frame = frame.with_columns(numbers, pl.lit(signed_rows.NEVER_LATE, pl.Int64).alias(signed_rows.KEPT))
+        frame = frame.with_columns(numbers, pl.lit(NEVER_LATE, pl.Int64).alias(KEPT))
         return State({}, {COUNT: first + frame.height - 1}), signed_rows.fitted(frame, self.columns)
 
 
@@ -134,19 +149,15 @@ class NegativeRows(Operator):
         self.inputs = (below,)
         self.columns = below.columns
         self.layout = layout or Fifo()
-        self.kept: signed_rows.Columns = {n: d for n, d in self.columns.items() if n != signed_rows.VS}
+        self.kept: Columns = {n: d for n, d in self.columns.items() if n != VS}
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (new,) = inputs
-        opened = new.with_columns(pl.lit(signed_rows.FOREVER, pl.Int64).alias(signed_rows.VE))
-        ending = new.filter(pl.col(signed_rows.VE) < signed_rows.FOREVER).select(list(self.kept))
+        opened = new.with_columns(pl.lit(FOREVER, pl.Int64).alias(VE))
+        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.kept))
         chunks = self.layout.add(state.of(ROWS), ending)
         expired, chunks = self.layout.due(chunks, step.slice.stop, self.kept)
-        taken = expired.with_columns(
-            pl.col(signed_rows.VE).alias(signed_rows.VS),
-            pl.lit(signed_rows.FOREVER, pl.Int64).alias(signed_rows.VE),
-            -pl.col(signed_rows.N),
-        )
+        taken = expired.with_columns(pl.col(VE).alias(VS), pl.lit(FOREVER, pl.Int64).alias(VE), -pl.col(N))
         return State({ROWS: chunks}), signed_rows.together([opened, taken], self.columns)
 
 
@@ -170,21 +181,19 @@ class Leaf(Operator):
         self.extra: dict[str, str] = {}
         self.inputs = (below,)
         self.counts = window.spec.counts_arrivals
-        signed: signed_rows.Columns = dict(signed_rows.SIGNED) | (
-            {signed_rows.TURN: pl.Int64()} if self.counts else {}
-        )
-        self.columns: signed_rows.Columns = signed_rows.columns_of(window.schema, signed)
-        self.rows: signed_rows.Columns = dict(below.columns)
+        signed: Columns = SIGNED | ({TURN: INT} if self.counts else {})
+        self.columns: Columns = signed_rows.columns_of(window.schema, signed)
+        self.rows: Columns = dict(below.columns)
 
     def carry(self, name: str, source: str) -> None:
         """Let pieces carry a column of whole numbers of their rows, under this name."""
         self.extra = {**self.extra, name: source}
-        self.columns = dict(self.columns) | {name: pl.Int64()}
+        self.columns = self.columns | {name: INT}
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         state, found = self.enter(state, inputs[0], step)
         step.last_end = max(step.last_end, signed_rows.greatest_end(found))
-        step.entered.append(found.select(signed_rows.VS, signed_rows.VE, signed_rows.N))
+        step.entered.append(found.select(VS, VE, N))
         return state, found
 
     @abstractmethod
@@ -215,16 +224,14 @@ class Leaf(Operator):
         if not rows.height:
             return signed_rows.blank(self.columns)
         frame = rows.with_columns(
-            pl.Series(signed_rows.VS, vs, dtype=pl.Int64),
-            pl.lit(ve, pl.Int64).alias(signed_rows.VE)
-            if isinstance(ve, int)
-            else pl.Series(signed_rows.VE, ve, dtype=pl.Int64),
-            pl.lit(n, pl.Int64).alias(signed_rows.N),
+            pl.Series(VS, vs, dtype=pl.Int64),
+            pl.lit(ve, pl.Int64).alias(VE) if isinstance(ve, int) else pl.Series(VE, ve, dtype=pl.Int64),
+            pl.lit(n, pl.Int64).alias(N),
         )
         if self.counts:
-            frame = frame.with_columns(pl.col(NUMBER).alias(signed_rows.TURN))
+            frame = frame.with_columns(pl.col(NUMBER).alias(TURN))
         frame = frame.with_columns(pl.col(source).alias(name) for name, source in self.extra.items())
-        return frame.select(list(self.columns)).filter(pl.col(signed_rows.VS) < pl.col(signed_rows.VE))
+        return frame.select(list(self.columns)).filter(pl.col(VS) < pl.col(VE))
 
 
 class Intervals(Leaf):
@@ -232,10 +239,7 @@ class Intervals(Leaf):
 
     def __init__(self, window: Window, below: Operator, lag: int) -> None:
         super().__init__(window, below, lag)
-        self.waiting: signed_rows.Columns = dict(self.rows) | {
-            signed_rows.VS: pl.Int64(),
-            signed_rows.VE: pl.Int64(),
-        }
+        self.waiting: Columns = self.rows | {VS: INT, VE: INT}
         spec = window.spec
         self.lifetime = compile_expression(spec.expression) if isinstance(spec, LifetimeWindow) else None
 
@@ -245,23 +249,21 @@ class Intervals(Leaf):
         if not frame.height:
             return state, signed_rows.blank(self.columns)
         if self.ahead:
-            return state, self.pieces(frame, frame[signed_rows.VS], frame[signed_rows.VE])
+            return state, self.pieces(frame, frame[VS], frame[VE])
         known = self.known(frame, step)
         stop = moved(known, self.lag) if isinstance(known, int) else known + self.lag
-        due = pl.Series(frame[signed_rows.VS].to_numpy() < stop)
+        due = pl.Series(frame[VS].to_numpy() < stop)
         ready, pending = frame.filter(due), frame.filter(~due)
-        return State({PENDING: chunks_of(pending)}), self.pieces(
-            ready, ready[signed_rows.VS], ready[signed_rows.VE]
-        )
+        return State({PENDING: chunks_of(pending)}), self.pieces(ready, ready[VS], ready[VE])
 
     def _stamped(self, rows: pl.DataFrame) -> pl.DataFrame:
         """With intervals; a late row shows in what is not yet answered only."""
-        t = rows[signed_rows.TS].to_numpy()
+        t = rows[TS].to_numpy()
         vs, ve = self._span(t, rows)
-        kept = rows[signed_rows.KEPT].to_numpy()
-        vs = np.maximum(vs, np.where(kept > -signed_rows.FOREVER, kept + self.late_lag, -signed_rows.FOREVER))
-        frame = rows.with_columns(pl.Series(signed_rows.VS, vs), pl.Series(signed_rows.VE, ve))
-        return frame.filter(pl.col(signed_rows.VS) < pl.col(signed_rows.VE)).select(list(self.waiting))
+        kept = rows[KEPT].to_numpy()
+        vs = np.maximum(vs, np.where(kept > -FOREVER, kept + self.late_lag, -FOREVER))
+        frame = rows.with_columns(pl.Series(VS, vs), pl.Series(VE, ve))
+        return frame.filter(pl.col(VS) < pl.col(VE)).select(list(self.waiting))
 
     def _span(self, t: Ints, rows: pl.DataFrame) -> tuple[Ints, Ints]:
         spec: OwnInterval = self.spec
@@ -286,7 +288,7 @@ class NumberedRows(Operator):
 
     def __init__(self, below: Operator) -> None:
         self.inputs = (below,)
-        self.columns = dict(below.columns) | {WHO: pl.Int64()}
+        self.columns = below.columns | {WHO: INT}
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (rows,) = inputs
@@ -298,7 +300,7 @@ class NumberedRows(Operator):
 
 def tell_apart(leaf: Leaf, place: int) -> None:
     """Let the pieces of a window whose rows are `NumberedRows` carry `#id.` of their row."""
-    leaf.carry(f"{signed_rows.ID}{place}", WHO)
+    leaf.carry(f"{ID}{place}", WHO)
 
 
 class Identified(Operator):
@@ -309,13 +311,13 @@ class Identified(Operator):
     def __init__(self, leaf: Leaf, place: int, *, external: bool) -> None:
         self.leaf = leaf
         self.inputs = leaf.inputs
-        self.stays = f"{signed_rows.STAYS}{place}"
+        self.stays = f"{STAYS}{place}"
         self.external = external
         tell_apart(leaf, place)
-        self.columns = dict(leaf.columns) | ({self.stays: pl.Int64()} if external else {})
+        self.columns = leaf.columns | ({self.stays: INT} if external else {})
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         state, found = self.leaf.advance(state, inputs, step)
         if self.external:
-            found = found.with_columns(pl.col(signed_rows.VE).alias(self.stays))
+            found = found.with_columns(pl.col(VE).alias(self.stays))
         return state, found.select(list(self.columns))

@@ -31,7 +31,7 @@ from windrow.kernels.clock import moved
 from windrow.kernels.columnar.columns import row_order
 from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, TS, Columns, blank, codes, together
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, Columns, blank, codes, together
 from windrow.kernels.relational.windows.leaf import NUMBER, PENDING, Leaf
 from windrow.kernels.state import State
 from windrow.windows.domain import Ints
@@ -50,10 +50,10 @@ class Numbering(Leaf):
 
     def __init__(self, window: Window, below: Operator, lag: int) -> None:
         super().__init__(window, below, lag)
-        numbers = {POSITION: pl.Int64(), MOMENT: pl.Int64()}
-        self.numbered: Columns = dict(self.rows) | numbers
+        numbers = {POSITION: INT, MOMENT: INT}
+        self.numbered: Columns = self.rows | numbers
         keys = {name: self.rows[name] for name in self.keys}
-        self.counted: Columns = keys | {"count": pl.Int64(), "moment": pl.Int64()}
+        self.counted: Columns = keys | {"count": INT, "moment": INT}
         self.arrivals = getattr(self.spec, "arrival_order", False)
         #: in arrival order without partitions the position of a row is its row_num, with gaps where WHERE is
         self.own_numbers = self.arrivals and not self.keys
@@ -114,8 +114,8 @@ class RowsNumbering(Numbering):
 
     def __init__(self, window: Window, below: Operator, lag: int) -> None:
         super().__init__(window, below, lag)
-        stay = {ENTERS: pl.Int64(), LEAVES: pl.Int64(), ENTERED: pl.Boolean()}
-        self.inside: Columns = dict(self.numbered) | stay
+        stay = {ENTERS: INT, LEAVES: INT, ENTERED: pl.Boolean()}
+        self.inside: Columns = self.numbered | stay
         self.step = self.spec.slide_rows or 1
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
@@ -209,12 +209,12 @@ class ByTuple(Leaf):
 
     def __init__(self, window: Window, below: Operator, lag: int) -> None:
         super().__init__(window, below, lag)
-        self.inside: Columns = dict(self.rows) | {ENTERED: pl.Boolean()}
+        self.inside: Columns = self.rows | {ENTERED: pl.Boolean()}
         keys = {name: self.rows[name] for name in self.keys}
         #: by arrival in partitions, rows are counted as they come; else as they become final
         self.ranks = bool(keys) and not self.spec.by_rank
-        self.waiting: Columns = dict(self.rows) | ({RANK: pl.Int64()} if self.ranks else {})
-        self.counted: Columns = keys | {"count": pl.Int64()}
+        self.waiting: Columns = self.rows | ({RANK: INT} if self.ranks else {})
+        self.counted: Columns = keys | {"count": INT}
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         rows = self._held(rows)
