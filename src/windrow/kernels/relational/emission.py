@@ -56,7 +56,7 @@ from windrow.kernels.columnar.columns import picked, to_frame
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, TS, VE, VS, Columns, N, together
+from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, VE, VS, Columns, N, together
 from windrow.kernels.state import Chunk, State
 from windrow.windows.domain import Flags, Ints
 from windrow.windows.spec import Grid, covered
@@ -71,12 +71,11 @@ KEPT: Columns = {ROW: pl.Int8(), VE: INT, N: INT}
 
 def occupation(chunks: layouts.Chunks, step: Step) -> tuple[layouts.Chunks, Test]:
     """What to keep, and a test: has any window rows at an instant, or just lost or got some?"""
-    pieces: Columns = KEPT | {VS: INT}
+    pieces = KEPT | {VS: INT}
     new = signed.together(
         [frame.with_columns(pl.lit(1, pl.Int8).alias(ROW)) for frame in step.entered], pieces
     )
-    old = layouts.frame_of(chunks, KEPT).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-    everything = signed.together([old, new], pieces)
+    everything = signed.together([signed.begun(layouts.frame_of(chunks, KEPT)), new], pieces)
     runs = signed.positive(everything).sort(VS)
     begins, ends = runs[VS].to_numpy(), runs[VE].to_numpy()
     turns = np.unique(np.concatenate([everything[VS].to_numpy(), everything[VE].to_numpy()]))
@@ -165,15 +164,6 @@ class Emission(Operator):
         """The instants at which it reports."""
         return step.grids or self.grids
 
-    def stops(self, frame: pl.DataFrame, step: Step) -> Ints | int:
-        """Up to where each row is answered."""
-        column = step.clock.column
-        if column is None or column not in self.places:
-            return step.slice.stop
-        _, now = step.clock.of(frame[self.places[column]])
-        lag = step.slice.stop - step.slice.now
-        return np.where(now < FOREVER, now + lag, now)
-
     def copies(self, rows: pl.DataFrame, n: Ints, at: Any, op: Any) -> pl.DataFrame:
         """Answers, each as often as it occurs."""
         frame = rows.select(list(self.values)).with_columns(
@@ -204,19 +194,15 @@ class Changes(Emission):
         self.moved: Columns = self.values | {AT: INT, N: INT}
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
-        later = self.layout.add(state.of(ENDS), ending)
-        over, later = self.layout.due(later, step.slice.stop, self.ending)
+        over, later = self.layout.ended(state.of(ENDS), new, step.slice.stop, self.ending)
         waiting = layouts.frame_of(state.of(WAITING), self.moved)
-        began = new.select(*self.values, pl.col(VS).alias(AT), N)
-        ended = over.select(*self.values, pl.col(VE).alias(AT), -pl.col(N))
-        moves = signed.together([began, ended, waiting], self.moved)
+        moves = signed.together([signed.events(new, over, list(self.values)), waiting], self.moved)
         if not moves.height:
             return State({ENDS: later}), signed.blank(self.columns)
         if self.emit.is_periodic:
             moves = moves.with_columns(pl.Series(AT, self._reported(moves[AT].to_numpy(), step)))
         moves = signed.consolidated(moves)
-        stop = self.stops(moves, step)
+        stop = step.stops(moves, self.places)
         if self.emit.is_periodic and step.slice.ended:
             stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
         due = pl.Series(moves[AT].to_numpy() < stop)
@@ -253,7 +239,7 @@ class Snapshots(Emission):
     ) -> None:
         super().__init__(emit, below, places)
         #: what is there has begun; where sources have clocks of their own, not for those that are behind
-        self.alive: Columns = {n: d for n, d in self.pieces.items() if n != VS or self.places}
+        self.alive = self.pieces if self.places else signed.without(self.pieces, VS)
         self.layout = layout or layouts.Hashed()
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
@@ -261,9 +247,7 @@ class Snapshots(Emission):
         if not self._is_silent(step):
             runs = signed.positive(signed.together([self._old(state), new], self.pieces))
             found = self._at_reports(runs, step) if self.emit.is_periodic else self._at_changes(runs, step)
-        chunks = self.layout.forget(state.of(ROWS), step.slice.floor)
-        kept = self.layout.add(chunks, new.select(list(self.alive)).filter(pl.col(VE) >= step.slice.floor))
-        after = {ROWS: kept}
+        after = {ROWS: self.layout.alive(state.of(ROWS), new, step.slice.floor, self.alive)}
         if self.emit.is_periodic and self.emit.is_internal:
             after[OCCUPIED], occupied = occupation(state.of(OCCUPIED), step)
             found = found.filter(pl.Series(occupied(found[AT].to_numpy()), dtype=pl.Boolean))
@@ -271,7 +255,7 @@ class Snapshots(Emission):
 
     def _old(self, state: State) -> pl.DataFrame:
         old = layouts.frame_of(state.of(ROWS), self.alive)
-        return old if VS in self.alive else old.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+        return old if VS in self.alive else signed.begun(old)
 
     def _is_silent(self, step: Step) -> bool:
         """Whether no instant of the step is reported, whatever the rows are."""
@@ -292,20 +276,15 @@ class Snapshots(Emission):
         if not runs.height:
             return signed.blank(self.columns)
         low, high = self._span(runs, step)
-        n = runs[N]
-        moves = pl.concat(
-            [
-                runs.select(*self.values, pl.col(VS).alias(AT), N),
-                runs.select(*self.values, pl.col(VE).alias(AT), -n),
-            ]
-        ).filter((pl.col(AT) >= step.slice.start) & (pl.col(AT) < step.slice.stop))
+        moves = signed.events(runs, runs, list(self.values))
+        moves = moves.filter((pl.col(AT) >= step.slice.start) & (pl.col(AT) < step.slice.stop))
         instants = np.unique(signed.consolidated(moves)[AT].to_numpy())
         row, number = covered(np.searchsorted(instants, low), np.searchsorted(instants, high))
         return self._shown(runs, row, instants[number])
 
     def _span(self, runs: pl.DataFrame, step: Step) -> tuple[Ints, Ints]:
         """The instants of each run that are answered now."""
-        stop = self.stops(runs, step)
+        stop = step.stops(runs, self.places)
         if self.emit.is_periodic and step.slice.ended:
             stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
         start: Any = step.slice.start
@@ -340,8 +319,7 @@ class Reports(Snapshots):
         low = np.maximum(runs[VS].to_numpy(), step.slice.start)
         row, number = covered(low, np.minimum(runs[VE].to_numpy(), step.slice.stop))
         at = step.reports["at"].to_numpy()[number - step.first_report]
-        chunks = self.layout.forget(state.of(ROWS), step.slice.stop)
-        kept = self.layout.add(chunks, new.select(list(self.alive)).filter(pl.col(VE) >= step.slice.stop))
+        kept = self.layout.alive(state.of(ROWS), new, step.slice.stop, self.alive)
         return State({ROWS: kept}), self._shown(runs, row, at)
 
 
@@ -376,20 +354,14 @@ class ByCount(Operator):
         values = {n: d for n, d in below.columns.items() if not n.startswith("#")}
         self.values = list(values)
         self.calendar = layouts.Calendar(buckets)
-        self.ending: Columns = values | {VE: INT, N: INT}
-        self.moves: Columns = values | {VS: INT, N: INT}
+        self.ending = values | {VE: INT, N: INT}
         self.columns = values | SIGNED
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (new,) = inputs
-        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
-        over, later = self.calendar.due(
-            self.calendar.add(state.of(ENDS), ending), step.slice.stop, self.ending
-        )
-        ended = over.select(*self.values, pl.col(VE).alias(VS), -pl.col(N))
-        moves = signed.consolidated(signed.together([new.select(list(self.moves)), ended], self.moves))
-        found = moves.with_columns(pl.lit(FOREVER, pl.Int64).alias(VE), pl.lit(-FOREVER, pl.Int64).alias(TS))
-        return State({ENDS: later}), found.select(list(self.columns))
+        over, later = self.calendar.ended(state.of(ENDS), new, step.slice.stop, self.ending)
+        moves = signed.consolidated(signed.events(new, over, self.values))
+        return State({ENDS: later}), signed.pieces(moves, self.columns, moves[AT], n=moves[N])
 
 
 class Restored(Emission):
@@ -435,10 +407,8 @@ def ended(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     >>> ended(pl.DataFrame(signed), ["k"]).select("k", VS, END).rows()
     [(1, 3, 5)]
     """
-    counts = rows[N].to_numpy()
-    if (np.abs(counts) > 1).any():
-        rows = picked(rows, np.repeat(np.arange(rows.height), np.abs(counts)))
-        rows = rows.with_columns(pl.col(N).sign())
+    rows = signed.copies(rows.with_columns(pl.col(N).abs(), pl.col(N).sign().alias("#sign")))
+    rows = rows.with_columns(pl.col("#sign").alias(N)).drop("#sign")
     if not (rows[N].to_numpy() < 0).any():
         return rows
     closed = (rows[END] < rows[VE]).to_numpy()

@@ -17,13 +17,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import ColumnRef
 from windrow.kernels.clock import Clock, Slice
 from windrow.kernels.columnar.columns import hidden, polars_type
 from windrow.kernels.columnar.expressions import compile_expression, holds
-from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, STAYS, Columns, blank, together
+from windrow.kernels.relational.signed_rows import (
+    BOUNDS,
+    FOREVER,
+    STAYS,
+    Columns,
+    blank,
+    columns_of,
+    together,
+    without,
+)
 from windrow.kernels.state import Chunk, State
 from windrow.windows.domain import Ints
 
@@ -58,6 +68,14 @@ class Step:
     grids: tuple[Grid, ...] = ()
     #: the states of the pieces that the operator which is run is given, where queries have them in common
     lifts: Lifts | None = None
+
+    def stops(self, frame: pl.DataFrame, places: Mapping[str, str]) -> Ints | int:
+        """Up to where each row is answered; by its source, if `places` names the column that holds it."""
+        column = places.get(self.clock.column or "")
+        if column is None:
+            return self.slice.stop
+        _, now = self.clock.of(frame[column])
+        return np.where(now < FOREVER, now + self.slice.stop - self.slice.now, now)
 
 
 class Operator(ABC):
@@ -107,6 +125,11 @@ def composed(parts: Mapping[str, State]) -> State:
     return State(chunks, meta)
 
 
+def _hidden(below: Operator) -> Columns:
+    """The columns that travel with rows."""
+    return {n: d for n, d in below.columns.items() if n.startswith("#") and n not in BOUNDS}
+
+
 class Filtered(Stateless):
     """σ."""
 
@@ -114,7 +137,7 @@ class Filtered(Stateless):
 
     def __init__(self, plan: Filter, below: Operator) -> None:
         self.inputs = (below,)
-        self.columns = {name: dtype for name, dtype in below.columns.items() if name not in BOUNDS}
+        self.columns = without(below.columns, *BOUNDS)
         self.predicate = compile_expression(plan.predicate)
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -132,9 +155,7 @@ class Projected(Stateless):
     def __init__(self, plan: Project, below: Operator) -> None:
         self.inputs = (below,)
         self.outputs = [(name, compile_expression(e), polars_type(e.type)) for name, e in plan.outputs]
-        own = {name: dtype for name, _, dtype in self.outputs}
-        rest = (name for name in below.columns if name.startswith("#") and name not in BOUNDS)
-        self.columns = own | {name: below.columns[name] for name in rest}
+        self.columns = {name: dtype for name, _, dtype in self.outputs} | _hidden(below)
         #: whether its columns are some of those below, and mean the same
         self.only_drops = all(isinstance(e, ColumnRef) and e.name == name for name, e in plan.outputs)
 
@@ -155,9 +176,7 @@ class Unnested(Stateless):
         self.inputs = (below,)
         self.array = compile_expression(plan.array)
         self.plan = plan
-        own = {field.name: polars_type(field.type) for field in plan.schema}
-        rest = (name for name in below.columns if name.startswith("#") and name not in BOUNDS)
-        self.columns = own | {name: below.columns[name] for name in rest}
+        self.columns = columns_of(plan.schema, _hidden(below))
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         (frame,) = inputs
@@ -189,11 +208,10 @@ class United(Stateless):
 
     def __init__(self, plan: Union, below: Sequence[Operator]) -> None:
         self.inputs = tuple(below)
-        hidden_columns: dict[str, pl.DataType] = {}
-        for part in below:
-            hidden_columns |= {name: dtype for name, dtype in part.columns.items() if name.startswith("#")}
         self.names = [part.schema.names for part in plan.inputs]
-        self.columns = {field.name: polars_type(field.type) for field in plan.schema} | hidden_columns
+        self.columns = columns_of(plan.schema, {})
+        for part in below:
+            self.columns |= {name: dtype for name, dtype in part.columns.items() if name.startswith("#")}
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         first = self.names[0]

@@ -134,6 +134,12 @@ def _number(name: str, value: Numbers) -> pl.Expr | pl.Series:
     return pl.Series(name, value, dtype=pl.Int64)
 
 
+def parted(frame: pl.DataFrame, test: Flags | pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows for which a test is true, and the others."""
+    chosen = pl.Series(test, dtype=pl.Boolean)
+    return frame.filter(chosen), frame.filter(~chosen)
+
+
 def begun(frame: pl.DataFrame, since: int = -FOREVER) -> pl.DataFrame:
     """Rows that were there before a step, or since an instant."""
     return frame.with_columns(_number(VS, since))

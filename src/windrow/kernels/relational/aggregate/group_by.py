@@ -234,10 +234,10 @@ class Grouped(Operator):
     ) -> None:
         self.plan = plan
         self.inputs = (below,)
-        self.sources = sources or {}
         self.measures = Measures(plan)
         self.evaluators = [compile_expression(key) for _, key in plan.keys]
         self.keys = [f"#k{place}" for place in range(len(plan.keys))]
+        self.sources = {column: self.keys[place] for column, place in (sources or {}).items()}
         self.names = [name for name, _ in plan.keys]
         self.groups: Columns = {
             k: polars_type(key.type) for k, (_, key) in zip(self.keys, plan.keys, strict=True)
@@ -293,12 +293,7 @@ class Grouped(Operator):
 
     def _stop(self, frame: pl.DataFrame, step: Step) -> Ints | int:
         """Up to where each row's group is answered."""
-        column = step.clock.column
-        if column is None or column not in self.sources:
-            return step.slice.stop
-        _, now = step.clock.of(frame[self.keys[self.sources[column]]])
-        lag = step.slice.stop - step.slice.now
-        return np.where(now < FOREVER, now + lag, now)
+        return step.stops(frame, self.sources)
 
     def _split(self, frame: pl.DataFrame, step: Step, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows that begin (or end) in what is answered, and those that do so later."""

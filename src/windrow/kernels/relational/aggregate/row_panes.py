@@ -53,7 +53,7 @@ from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, VE, VS, Col
 from windrow.kernels.relational.signed_rows import together as all_of
 from windrow.kernels.relational.windows import extents, rows
 from windrow.kernels.relational.windows import rows as row_windows
-from windrow.kernels.relational.windows.leaf import NUMBER, PENDING
+from windrow.kernels.relational.windows.leaf import NUMBER
 from windrow.kernels.state import PANE, Delta, State
 from windrow.windows.domain import Ints
 from windrow.windows.rows import RowsWindow
@@ -248,13 +248,8 @@ class RowPanes(Operator):
 
     def _numbered(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[int, pl.DataFrame, State]:
         """How many rows there were, those that are new, with their positions, and what waits to be final."""
-        leaf = self.leaf
-        waiting = all_of([frame_of(state.of(PENDING), leaf.rows), rows], leaf.rows)
-        counts = frame_of(state.of(row_windows.COUNTS), leaf.counted)
-        before, new = int(counts["count"][0]) if counts.height else 0, signed.blank(leaf.numbered)
-        if waiting.height:
-            new, waiting, counts = leaf.number(waiting, counts, step)
-        return before, new, State({PENDING: chunks_of(waiting), row_windows.COUNTS: chunks_of(counts)})
+        new, counts, chunks = self.leaf.numbered_rows(state, rows, step)
+        return int(counts["count"][0]) if counts.height else 0, new, State(chunks)
 
     def _ready(self, held: pl.DataFrame, new: pl.DataFrame, count: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows to lift now, all of which are in some extent, and those that wait for its end."""

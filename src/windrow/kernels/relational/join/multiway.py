@@ -178,7 +178,6 @@ class Joined(Operator):
         by_source: bool = False,
     ) -> None:
         self.inputs = tuple(below)
-        self.ahead = ahead
         #: of which inputs it is remembered when rows began: rows that come may have begun before them
         self.remembers = [ahead or (by_source and choice.known(part)) for part in below]
         self.layouts: list[layouts.ExpiryLayout] = [choice.layout(part) for part in below]
@@ -216,14 +215,11 @@ class Joined(Operator):
         """What is new and what is old, to the one who has to tell of ends."""
         if not self.tells:
             return inputs, old
-        new = [_without_turn(frame) for frame in inputs]
-        return (
-            [
-                partners.with_negative_rows(frame, rows, step.slice)
-                for frame, rows in zip(old, new, strict=True)
-            ],
-            [partners.still_there(frame, step.slice) for frame in old],
-        )
+        new = [
+            partners.with_negative_rows(rows, _without_turn(frame), step.slice)
+            for rows, frame in zip(old, inputs, strict=True)
+        ]
+        return new, [partners.still_there(rows, step.slice) for rows in old]
 
     def found(
         self, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], order: Order

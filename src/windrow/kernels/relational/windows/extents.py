@@ -37,7 +37,6 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.plan import Window
-from windrow.kernels.clock import moved
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.emission import last_report
@@ -63,13 +62,12 @@ class Extents(Operator):
         self.reported = reported
         self.layout = Hashed()
         self.columns = below.columns | BOUNDS
-        self.rows: Columns = {n: d for n, d in below.columns.items() if n != VS}
-        self.pieces: Columns = below.columns
+        self.rows = signed.without(below.columns, VS)
+        self.pieces = below.columns
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = inputs[0].select(list(self.pieces))
-        old = frame_of(state.of(ROWS), self.rows).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-        rows = signed.together([old, new], self.pieces)
+        rows = signed.together([signed.begun(frame_of(state.of(ROWS), self.rows)), new], self.pieces)
         chunks = self.layout.forget(state.of(ROWS), step.slice.floor)
         chunks = self.layout.add(chunks, new.select(list(self.rows)).filter(pl.col(VE) > step.slice.floor))
         found = signed.blank(self.columns)
@@ -132,11 +130,10 @@ class Sessions(Leaf):
 
     def final(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows of open sessions with those that are final now, and those that are not."""
-        waiting = signed.together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
+        waiting = self.waiting(state, rows, self.rows)
         new = waiting
         if waiting.height:
-            final = pl.Series(waiting[TS].to_numpy() < self.known(waiting, step))
-            new, waiting = waiting.filter(final), waiting.filter(~final)
+            new, waiting = signed.parted(waiting, waiting[TS].to_numpy() < self.known(waiting, step))
         fresh = new.with_columns(pl.lit(False).alias(ENTERED))
         return signed.together(
             [frame_of(state.of(row_windows.INSIDE), self.inside), fresh], self.inside
@@ -144,18 +141,13 @@ class Sessions(Leaf):
 
     def closed(self, inside: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The pieces that begin and end, and the rows of sessions that go on."""
-        known = self.known(inside, step)
-        stop = moved(known, self.lag) if isinstance(known, int) else known + self.lag
+        stop = self.stop(inside, step)
         ends, entered = inside["#end"].to_numpy(), inside[ENTERED].to_numpy()
         over = ends < stop
         leaves = np.where(over, ends, FOREVER)
-        born = self.pieces(
-            inside.filter(pl.Series(~entered)), inside[TS].to_numpy()[~entered], leaves[~entered]
-        )
-        gone = entered & over
-        ended = self.pieces(inside.filter(pl.Series(gone)), ends[gone], FOREVER, -1)
+        found = self.turned(inside, ~entered, inside[TS].to_numpy(), entered & over, leaves)
         stay = inside.with_columns(pl.lit(True).alias(ENTERED)).filter(pl.Series(~over))
-        return signed.together([born, ended], self.columns), stay.select(list(self.inside))
+        return found, stay.select(list(self.inside))
 
 
 def chained(rows: pl.DataFrame, keys: list[str], gap: int) -> pl.DataFrame:
@@ -185,14 +177,8 @@ class ReportedRows(row_windows.Numbering):
     """[ROWS n SLIDE m ROWS], an extent at a time."""
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        waiting = signed.together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
-        counts = frame_of(state.of(row_windows.COUNTS), self.counted)
-        new = signed.blank(self.numbered)
-        before = counts
-        if waiting.height:
-            new, waiting, counts = self.number(waiting, counts, step)
+        new, before, chunks = self.numbered_rows(state, rows, step)
         first = state.meta.get(NUMBER_OF_REPORTS, 0)
-        chunks = {PENDING: chunks_of(waiting), row_windows.COUNTS: chunks_of(counts)}
         if not new.height:
             begin_reports(step, first, _no_reports())
             return State(
@@ -209,12 +195,11 @@ class ReportedRows(row_windows.Numbering):
     ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         """Members of the extents that new rows complete, the rows that stay, and the reports."""
         n, m = self.spec.rows, self.spec.slide_rows
-        both = self.parts([inside, before])
-        part, theirs = both[: inside.height], both[inside.height :]
+        part, theirs = signed.codes_of([inside, before], self.keys)
         place, moments = inside[row_windows.POSITION].to_numpy(), inside[row_windows.MOMENT].to_numpy()
-        done = np.zeros(len(both) + 1, dtype=np.int64)
+        done = np.zeros(len(part) + len(theirs) + 1, dtype=np.int64)
         done[theirs] = before["count"].to_numpy()
-        reached = np.zeros(len(both) + 1, dtype=np.int64)
+        reached = np.zeros_like(done)
         np.maximum.at(reached, part, place)
         low = -(-np.maximum(place, done[part] + 1) // m)
         high = np.minimum(reached[part], place + n - 1) // m + 1
@@ -250,10 +235,8 @@ class ReportedSessions(Sessions):
         rows = chained(inside, self.keys, self.spec.reach)
         if self.spec.inclusive:
             rows = rows.with_columns(pl.col("#end") - 1)
-        known = self.known(rows, step)
-        stop = moved(known, self.lag) if isinstance(known, int) else known + self.lag
-        over = pl.Series(rows["#end"].to_numpy() < stop)
-        done, stay = rows.filter(over), rows.filter(~over)
+        stop = self.stop(rows, step)
+        done, stay = signed.parted(rows, rows["#end"].to_numpy() < stop)
         if not done.height:
             return signed.blank(self.columns), stay.select(list(self.inside)), _no_reports()
         reports = done.select("#session", "#start", "#end").unique().sort("#end", "#session")

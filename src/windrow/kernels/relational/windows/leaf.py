@@ -45,7 +45,7 @@ from windrow.kernels.clock import moved
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.intake import check_instants, moments_of
-from windrow.kernels.relational import signed_rows
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import ExpiryLayout, Fifo, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import (
@@ -54,7 +54,6 @@ from windrow.kernels.relational.signed_rows import (
     INT,
     KEPT,
     NEVER_LATE,
-    SIGNED,
     STAYS,
     TS,
     TURN,
@@ -62,14 +61,17 @@ from windrow.kernels.relational.signed_rows import (
     VS,
     Columns,
     N,
+    Numbers,
 )
 from windrow.kernels.state import State
-from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, Ints, too_far
+from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, Flags, Ints, too_far
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.spec import OwnInterval
 
 NUMBER, ORDER, PER = "#row_num", "#o", "#per."
 COUNT = "count"
+#: what windows go by, besides columns of their own
+HIDDEN = {TS: INT, NUMBER: INT, KEPT: INT}
 
 
 class Scanned(Operator):
@@ -82,16 +84,16 @@ class Scanned(Operator):
         self.attribute = window.attribute_of(scan)
         self.sources = tuple(sources)
         stream = scan.stream.schema
-        order = {f"{ORDER}{i}": polars_type(field.type) for i, field in enumerate(stream)} if ordered else {}
-        hidden = {TS: INT, NUMBER: INT, KEPT: INT}
+        fields = list(stream) if ordered else []
+        self.order = tuple((f"{ORDER}{i}", field.name) for i, field in enumerate(fields))
+        order = {f"{ORDER}{i}": polars_type(field.type) for i, field in enumerate(fields)}
         per = {PER + name: polars_type(stream.column(name).type) for name in self.sources}
-        self.order = tuple(zip(order, stream.names, strict=True)) if ordered else ()
-        self.columns = signed_rows.columns_of(scan.schema, hidden | order | per)
+        self.columns = signed.columns_of(scan.schema, HIDDEN | order | per)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         rows = step.rows.get(self.scan.stream.name)
         if rows is None or not rows.height:
-            return state, signed_rows.blank(self.columns)
+            return state, signed.blank(self.columns)
         names = self.scan.stream.schema.names
         known = {name: rows[name] for name in names}
         known |= {name: rows[f"#{name}"] for name in (ROW_NUM, ARRIVAL_TS)}
@@ -102,7 +104,7 @@ class Scanned(Operator):
         columns += [instants, known[ROW_NUM].alias(NUMBER), rows[KEPT]]
         columns += [known[name].alias(hidden) for hidden, name in self.order]
         columns += [known[name].alias(PER + name) for name in self.sources]
-        found = signed_rows.fitted(pl.DataFrame(columns), self.columns)
+        found = signed.fitted(pl.DataFrame(columns), self.columns)
         return state, found.filter(pl.col(TS).is_not_null())
 
 
@@ -115,26 +117,30 @@ class NestedRows(Operator):
         self.subquery = subquery
         self.inputs = (below,)
         self.before = before
-        fields = list(subquery.query.schema)
-        self.order = tuple((f"{ORDER}{i}", f.name) for i, f in enumerate(fields)) if ordered else ()
-        order = {hidden: polars_type(f.type) for (hidden, _), f in zip(self.order, fields, strict=False)}
-        hidden_columns = {TS: INT, NUMBER: INT, KEPT: INT}
-        self.columns = signed_rows.columns_of(subquery.schema, hidden_columns | order)
+        fields = list(subquery.query.schema) if ordered else []
+        self.order = tuple((f"{ORDER}{i}", field.name) for i, field in enumerate(fields))
+        order = {f"{ORDER}{i}": polars_type(field.type) for i, field in enumerate(fields)}
+        self.columns = signed.columns_of(subquery.schema, HIDDEN | order)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (answers,) = inputs
         if not answers.height:
-            return state, signed_rows.blank(self.columns)
+            return state, signed.blank(self.columns)
         inner, outer = self.subquery.query.schema.names, self.subquery.schema.names
         columns = [answers[a].alias(b) for a, b in zip(inner, outer, strict=True)]
         columns += [answers[name].alias(hidden) for hidden, name in self.order]
         instants = (answers["#at"] - self.before).alias(TS)
         check_instants(instants, f"the instant of a row of nested query `{self.subquery.alias}`")
-        frame = pl.DataFrame([*columns, instants])
-        first = state.meta.get(COUNT, 0) + 1
-        numbers = pl.int_range(first, first + frame.height, dtype=pl.Int64, eager=True).alias(NUMBER)
-        frame = frame.with_columns(numbers, pl.lit(NEVER_LATE, pl.Int64).alias(KEPT))
-        return State({}, {COUNT: first + frame.height - 1}), signed_rows.fitted(frame, self.columns)
+        numbers, last = _numbers(state, answers.height)
+        frame = pl.DataFrame([*columns, instants, numbers.alias(NUMBER)])
+        frame = frame.with_columns(pl.lit(NEVER_LATE, pl.Int64).alias(KEPT))
+        return State({}, {COUNT: last}), signed.fitted(frame, self.columns)
+
+
+def _numbers(state: State, size: int) -> tuple[pl.Series, int]:
+    """Numbers of so many new rows, from 1 on over all steps, and the last one."""
+    first = state.meta.get(COUNT, 0) + 1
+    return pl.int_range(first, first + size, dtype=pl.Int64, eager=True), first + size - 1
 
 
 ROWS = "rows"
@@ -149,16 +155,14 @@ class NegativeRows(Operator):
         self.inputs = (below,)
         self.columns = below.columns
         self.layout = layout or Fifo()
-        self.kept: Columns = {n: d for n, d in self.columns.items() if n != VS}
+        self.kept = signed.without(self.columns, VS)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (new,) = inputs
-        opened = new.with_columns(pl.lit(FOREVER, pl.Int64).alias(VE))
-        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.kept))
-        chunks = self.layout.add(state.of(ROWS), ending)
-        expired, chunks = self.layout.due(chunks, step.slice.stop, self.kept)
-        taken = expired.with_columns(pl.col(VE).alias(VS), pl.lit(FOREVER, pl.Int64).alias(VE), -pl.col(N))
-        return State({ROWS: chunks}), signed_rows.together([opened, taken], self.columns)
+        expired, chunks = self.layout.ended(state.of(ROWS), new, step.slice.stop, self.kept)
+        forever = pl.lit(FOREVER, pl.Int64).alias(VE)
+        taken = expired.with_columns(pl.col(VE).alias(VS), forever, -pl.col(N))
+        return State({ROWS: chunks}), signed.together([new.with_columns(forever), taken], self.columns)
 
 
 PENDING = "pending"
@@ -180,10 +184,10 @@ class Leaf(Operator):
         #: columns of rows that pieces carry under another name
         self.extra: dict[str, str] = {}
         self.inputs = (below,)
-        self.counts = window.spec.counts_arrivals
-        signed: Columns = SIGNED | ({TURN: INT} if self.counts else {})
-        self.columns: Columns = signed_rows.columns_of(window.schema, signed)
-        self.rows: Columns = dict(below.columns)
+        self.columns = signed.columns_of(window.schema)
+        self.rows: Columns = below.columns
+        if window.spec.counts_arrivals:
+            self.carry(TURN, NUMBER)
 
     def carry(self, name: str, source: str) -> None:
         """Let pieces carry a column of whole numbers of their rows, under this name."""
@@ -192,7 +196,7 @@ class Leaf(Operator):
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         state, found = self.enter(state, inputs[0], step)
-        step.last_end = max(step.last_end, signed_rows.greatest_end(found))
+        step.last_end = max(step.last_end, signed.greatest_end(found))
         step.entered.append(found.select(VS, VE, N))
         return state, found
 
@@ -219,19 +223,30 @@ class Leaf(Operator):
             return step.clock.now
         return step.clock.of(frame[column])[1]
 
-    def pieces(self, rows: pl.DataFrame, vs: Any, ve: Any, n: int = 1) -> pl.DataFrame:
+    def stop(self, frame: pl.DataFrame, step: Step) -> Ints | int:
+        """Up to which instant all is told: one for all rows, or that of each row's source."""
+        known = self.known(frame, step)
+        return moved(known, self.lag) if isinstance(known, int) else known + self.lag
+
+    def pieces(self, rows: pl.DataFrame, vs: Numbers, ve: Numbers, n: int = 1) -> pl.DataFrame:
         """Rows as pieces; empty ones vanish."""
         if not rows.height:
-            return signed_rows.blank(self.columns)
-        frame = rows.with_columns(
-            pl.Series(VS, vs, dtype=pl.Int64),
-            pl.lit(ve, pl.Int64).alias(VE) if isinstance(ve, int) else pl.Series(VE, ve, dtype=pl.Int64),
-            pl.lit(n, pl.Int64).alias(N),
-        )
-        if self.counts:
-            frame = frame.with_columns(pl.col(NUMBER).alias(TURN))
+            return signed.blank(self.columns)
+        frame = signed.spanning(rows, vs, ve, n)
         frame = frame.with_columns(pl.col(source).alias(name) for name, source in self.extra.items())
         return frame.select(list(self.columns)).filter(pl.col(VS) < pl.col(VE))
+
+    def turned(
+        self, rows: pl.DataFrame, born: Flags, enters: Ints, over: Flags, leaves: Ints
+    ) -> pl.DataFrame:
+        """Rows that enter, with their ends as far as these are known, and rows that were there and leave."""
+        came = self.pieces(rows.filter(pl.Series(born)), enters[born], leaves[born])
+        gone = self.pieces(rows.filter(pl.Series(over)), leaves[over], FOREVER, -1)
+        return signed.together([came, gone], self.columns)
+
+    def waiting(self, state: State, rows: pl.DataFrame, columns: Columns) -> pl.DataFrame:
+        """The rows that were not final, with those that come."""
+        return signed.together([frame_of(state.of(PENDING), columns), rows], columns)
 
 
 class Intervals(Leaf):
@@ -239,35 +254,29 @@ class Intervals(Leaf):
 
     def __init__(self, window: Window, below: Operator, lag: int) -> None:
         super().__init__(window, below, lag)
-        self.waiting: Columns = self.rows | {VS: INT, VE: INT}
+        self.begins = self.rows | {VS: INT, VE: INT}
         spec = window.spec
         self.lifetime = compile_expression(spec.expression) if isinstance(spec, LifetimeWindow) else None
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        new = self._stamped(rows) if rows.height else signed_rows.blank(self.waiting)
-        frame = signed_rows.together([frame_of(state.of(PENDING), self.waiting), new], self.waiting)
+        new = self._stamped(rows) if rows.height else signed.blank(self.begins)
+        frame = self.waiting(state, new, self.begins)
         if not frame.height:
-            return state, signed_rows.blank(self.columns)
+            return state, signed.blank(self.columns)
         if self.ahead:
             return state, self.pieces(frame, frame[VS], frame[VE])
-        known = self.known(frame, step)
-        stop = moved(known, self.lag) if isinstance(known, int) else known + self.lag
-        due = pl.Series(frame[VS].to_numpy() < stop)
-        ready, pending = frame.filter(due), frame.filter(~due)
+        ready, pending = signed.parted(frame, frame[VS].to_numpy() < self.stop(frame, step))
         return State({PENDING: chunks_of(pending)}), self.pieces(ready, ready[VS], ready[VE])
 
     def _stamped(self, rows: pl.DataFrame) -> pl.DataFrame:
         """With intervals; a late row shows in what is not yet answered only."""
-        t = rows[TS].to_numpy()
-        vs, ve = self._span(t, rows)
+        spec: OwnInterval = self.spec
+        lives = None if self.lifetime is None else self._lifetimes(self.lifetime(rows))
+        vs, ve = spec.spans(rows[TS].to_numpy(), lives)
         kept = rows[KEPT].to_numpy()
         vs = np.maximum(vs, np.where(kept > -FOREVER, kept + self.late_lag, -FOREVER))
         frame = rows.with_columns(pl.Series(VS, vs), pl.Series(VE, ve))
-        return frame.filter(pl.col(VS) < pl.col(VE)).select(list(self.waiting))
-
-    def _span(self, t: Ints, rows: pl.DataFrame) -> tuple[Ints, Ints]:
-        spec: OwnInterval = self.spec
-        return spec.spans(t, None if self.lifetime is None else self._lifetimes(self.lifetime(rows)))
+        return frame.filter(pl.col(VS) < pl.col(VE)).select(list(self.begins))
 
     def _lifetimes(self, found: pl.Series) -> Ints:
         lives, most = found.cast(pl.Int64).fill_null(0), FARTHEST // self.spec.scale
@@ -277,8 +286,8 @@ class Intervals(Leaf):
         return lives.to_numpy()
 
 
-#: the number of a row among all that ever entered its window, and how many there were
-WHO, NUMBERED_COUNT = "#who", "count"
+#: the number of a row among all that ever entered its window
+WHO = "#who"
 
 
 class NumberedRows(Operator):
@@ -292,10 +301,8 @@ class NumberedRows(Operator):
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         (rows,) = inputs
-        first = state.meta.get(NUMBERED_COUNT, 0) + 1
-        stop = first + rows.height
-        numbers = pl.int_range(first, stop, dtype=pl.Int64, eager=True)
-        return State({}, {NUMBERED_COUNT: stop - 1}), rows.with_columns(numbers.alias(WHO))
+        numbers, last = _numbers(state, rows.height)
+        return State({}, {COUNT: last}), rows.with_columns(numbers.alias(WHO))
 
 
 def tell_apart(leaf: Leaf, place: int) -> None:

@@ -27,11 +27,20 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.plan import Window
-from windrow.kernels.clock import moved
 from windrow.kernels.columnar.columns import row_order
-from windrow.kernels.relational.expiry_layouts import chunks_of, frame_of
+from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, Columns, blank, codes, together
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    INT,
+    TS,
+    Columns,
+    blank,
+    codes,
+    codes_of,
+    parted,
+    together,
+)
 from windrow.kernels.relational.windows.leaf import NUMBER, PENDING, Leaf
 from windrow.kernels.state import State
 from windrow.windows.domain import Ints
@@ -51,29 +60,37 @@ class Numbering(Leaf):
     def __init__(self, window: Window, below: Operator, lag: int) -> None:
         super().__init__(window, below, lag)
         numbers = {POSITION: INT, MOMENT: INT}
-        self.numbered: Columns = self.rows | numbers
+        self.numbered = self.rows | numbers
         keys = {name: self.rows[name] for name in self.keys}
         self.counted: Columns = keys | {"count": INT, "moment": INT}
         self.arrivals = getattr(self.spec, "arrival_order", False)
         #: in arrival order without partitions the position of a row is its row_num, with gaps where WHERE is
         self.own_numbers = self.arrivals and not self.keys
 
-    def number(
+    def numbered_rows(
+        self, state: State, rows: pl.DataFrame, step: Step
+    ) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Chunks]]:
+        """New rows with positions and moments, the counts before them, and what is kept of others."""
+        waiting = self.waiting(state, rows, self.rows)
+        before = counts = frame_of(state.of(COUNTS), self.counted)
+        new = blank(self.numbered)
+        if waiting.height:
+            new, waiting, counts = self._number(waiting, counts, step)
+        return new, before, {PENDING: chunks_of(waiting), COUNTS: chunks_of(counts)}
+
+    def _number(
         self, waiting: pl.DataFrame, counts: pl.DataFrame, step: Step
     ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         """New rows with positions and moments, the rows that are not final, and the counts after that."""
-        part = self.parts([waiting, counts])
-        mine, theirs = part[: waiting.height], part[waiting.height :]
+        mine, theirs = codes_of([waiting, counts], self.keys)
         order = self._sorted(waiting, mine)
         mine, ordered = mine[order], waiting.select(pl.all().gather(pl.Series(order)))
-        base = np.zeros(len(part) + 1, dtype=np.int64)
-        latest = np.full(len(part) + 1, -FOREVER, dtype=np.int64)
+        base = np.zeros(len(mine) + len(theirs) + 1, dtype=np.int64)
+        latest = np.full(len(base), -FOREVER, dtype=np.int64)
         base[theirs], latest[theirs] = counts["count"].to_numpy(), counts["moment"].to_numpy()
-        first = np.append(True, mine[1:] != mine[:-1])
-        starts = np.flatnonzero(first)
-        rank = np.arange(len(mine)) - np.repeat(starts, np.diff(np.append(starts, len(mine))))
+        rank = _places(mine)
         times = ordered[TS].to_numpy()
-        moments = running_max(np.where(first, np.maximum(times, latest[mine]), times), mine)
+        moments = running_max(np.where(rank == 0, np.maximum(times, latest[mine]), times), mine)
         final = moments < self.known(ordered, step)
         positions = ordered[NUMBER].to_numpy() if self.own_numbers else base[mine] + rank + 1
         numbered = ordered.with_columns(
@@ -83,12 +100,6 @@ class Numbering(Leaf):
         # rows that are not final wait in the order they came
         pending = waiting.filter(pl.Series(~final[np.argsort(order)]))
         return new, pending, self._counted(counts, new)
-
-    def parts(self, frames: list[pl.DataFrame]) -> Ints:
-        """The number of each row's partition, over all frames."""
-        if not self.keys:
-            return np.zeros(sum(frame.height for frame in frames), dtype=np.int64)
-        return codes(pl.concat([frame.select(self.keys) for frame in frames]), self.keys)
 
     def _sorted(self, rows: pl.DataFrame, part: Ints) -> Ints:
         if self.arrivals:
@@ -119,25 +130,20 @@ class RowsNumbering(Numbering):
         self.step = self.spec.slide_rows or 1
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        waiting = together([frame_of(state.of(PENDING), self.rows), rows], self.rows)
-        counts = frame_of(state.of(COUNTS), self.counted)
-        new = blank(self.numbered)
-        if waiting.height:
-            new, waiting, counts = self.number(waiting, counts, step)
+        new, _, chunks = self.numbered_rows(state, rows, step)
         unknown = {ENTERS: FOREVER, LEAVES: FOREVER, ENTERED: False}
         new = new.with_columns(pl.lit(v).cast(self.inside[name]).alias(name) for name, v in unknown.items())
         inside = together([frame_of(state.of(INSIDE), self.inside), new], self.inside)
         found = blank(self.columns)
         if inside.height and (new.height or self.spec.grid is not None):
             found, inside = self._moved(self._timed(inside, new.height), step)
-        chunks = {PENDING: chunks_of(waiting), COUNTS: chunks_of(counts), INSIDE: chunks_of(inside)}
-        return State(chunks), found
+        return State({**chunks, INSIDE: chunks_of(inside)}), found
 
     def _timed(self, inside: pl.DataFrame, new: int) -> pl.DataFrame:
         """With the instants that have become known as the last `new` rows came."""
         if not new:
             return inside
-        part, place = self.parts([inside]), inside[POSITION].to_numpy()
+        part, place = codes(inside, self.keys), inside[POSITION].to_numpy()
         moments = inside[MOMENT].to_numpy()
         reach = ReachedPositions(part[-new:], place[-new:], moments[-new:])
         grid = self.spec.grid
@@ -156,17 +162,14 @@ class RowsNumbering(Numbering):
     def _moved(self, inside: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The pieces that begin and end in the step, and the rows that stay."""
         enters, leaves, entered = (inside[name].to_numpy() for name in (ENTERS, LEAVES, ENTERED))
-        known = self.known(inside, step)
-        stop = moved(known, self.lag) if isinstance(known, int) else known + self.lag
+        stop = self.stop(inside, step)
         here = ~entered & (enters < stop)
         if self.spec.slide_rows:
             step.slides.append(np.unique(enters[here]))
-        born = self.pieces(inside.filter(pl.Series(here)), enters[here], leaves[here])
         over = entered & (leaves < stop)
-        ended = self.pieces(inside.filter(pl.Series(over)), leaves[over], FOREVER, -1)
         stays = ~over & ~(here & (leaves < FOREVER))
         stay = inside.with_columns(pl.Series(ENTERED, entered | here)).filter(pl.Series(stays))
-        return together([born, ended], self.columns), stay
+        return self.turned(inside, here, enters, over, leaves), stay
 
     def _first_end(self, position: Ints) -> Ints:
         return np.asarray(-(-position // self.step) * self.step)
@@ -191,6 +194,12 @@ class ReachedPositions:
         return np.asarray(np.where(reached, self.times[found], FOREVER))
 
 
+def _places(part: Ints) -> Ints:
+    """The place of each row in its run of equal parts, from 0 on."""
+    starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+    return np.asarray(np.arange(len(part)) - np.repeat(starts, np.diff(np.append(starts, len(part)))))
+
+
 def running_max(values: Ints, part: Ints) -> Ints:
     """The greatest value so far, within each run of equal parts.
 
@@ -213,7 +222,7 @@ class ByTuple(Leaf):
         keys = {name: self.rows[name] for name in self.keys}
         #: by arrival in partitions, rows are counted as they come; else as they become final
         self.ranks = bool(keys) and not self.spec.by_rank
-        self.waiting: Columns = self.rows | ({RANK: INT} if self.ranks else {})
+        self.held = self.rows | ({RANK: INT} if self.ranks else {})
         self.counted: Columns = keys | {"count": INT}
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
@@ -221,11 +230,10 @@ class ByTuple(Leaf):
         counts = frame_of(state.of(COUNTS), self.counted)
         if self.ranks and rows.height:
             rows, counts = self._ranked(rows, counts, NUMBER)
-        waiting = together([frame_of(state.of(PENDING), self.waiting), rows], self.waiting)
+        waiting = self.waiting(state, rows, self.held)
         if not waiting.height:
             return state, blank(self.columns)
-        final = pl.Series(waiting[TS].to_numpy() < self.known(waiting, step))
-        new, pending = waiting.filter(final), waiting.filter(~final)
+        new, pending = parted(waiting, waiting[TS].to_numpy() < self.known(waiting, step))
         ranked = state.meta.get(RANKED, 0)
         meta, chunks = {RANKED: ranked + new.height}, {PENDING: chunks_of(pending)}
         if not new.height:
@@ -249,16 +257,13 @@ class ByTuple(Leaf):
 
     def _ranked(self, rows: pl.DataFrame, counts: pl.DataFrame, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Rows with their places in their partitions, in an order, and how many there are after them."""
-        part = codes(pl.concat([rows.select(self.keys), counts.select(self.keys)]), self.keys)
-        base = np.zeros(len(part) + 1, dtype=np.int64)
-        base[part[rows.height :]] = counts["count"].to_numpy()
-        mine = part[: rows.height]
+        mine, theirs = codes_of([rows, counts], self.keys)
+        base = np.zeros(len(mine) + len(theirs) + 1, dtype=np.int64)
+        base[theirs] = counts["count"].to_numpy()
         order = np.lexsort((rows[by].to_numpy(), mine))
         sorted_ = mine[order]
-        starts = np.flatnonzero(np.append(True, sorted_[1:] != sorted_[:-1]))
-        place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
         rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = base[sorted_] + place + 1
+        rank[order] = base[sorted_] + _places(sorted_) + 1
         rows = rows.with_columns(pl.Series(RANK, rank))
         latest = rows.select(*self.keys, pl.col(RANK).alias("count"))
         after = together([counts, latest], self.counted).group_by(self.keys).agg(pl.col("count").max())
@@ -280,9 +285,9 @@ class ByTuple(Leaf):
         if not self.keys:
             values = np.append(moves[TS].to_numpy(), FOREVER)
             return np.asarray(values[np.searchsorted(values, t.to_numpy())])
-        both = codes(pl.concat([inside.select(self.keys), moves.select(self.keys)]), self.keys)
-        asked = pl.DataFrame({"part": both[: inside.height], "t": t}).with_row_index("row").sort("t")
-        known = pl.DataFrame({"part": both[inside.height :], "t": moves[TS], "w": moves[TS]})
+        mine, theirs = codes_of([inside, moves], self.keys)
+        asked = pl.DataFrame({"part": mine, "t": t}).with_row_index("row").sort("t")
+        known = pl.DataFrame({"part": theirs, "t": moves[TS], "w": moves[TS]})
         found = asked.join_asof(known, on="t", by="part", strategy="forward", check_sortedness=False)
         return found.sort("row")["w"].fill_null(FOREVER).to_numpy()
 
@@ -295,7 +300,5 @@ class ByTuple(Leaf):
             return born, inside.filter(pl.Series(~here))
         leaves = self._next(inside, moves, t + self.spec.range)
         here, over = ~entered & (enters < FOREVER), entered & (leaves < FOREVER)
-        born = self.pieces(inside.filter(pl.Series(here)), enters[here], leaves[here])
-        ended = self.pieces(inside.filter(pl.Series(over)), leaves[over], FOREVER, -1)
         stay = inside.with_columns(pl.Series(ENTERED, entered | here)).filter(pl.Series(leaves == FOREVER))
-        return together([born, ended], self.columns), stay
+        return self.turned(inside, here, enters, over, leaves), stay
