@@ -44,14 +44,14 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Limit, Over, Ove
 from windrow.algebra.plan import Plan
 from windrow.kernels.aggregates.lowering import of_nothing
 from windrow.kernels.aggregates.measures import GROUPS, Measures
-from windrow.kernels.columnar import columns
+from windrow.kernels.columnar.columns import picked, polars_type, row_order, value_order
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate import group_by
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, Columns, N
-from windrow.kernels.state import PANE, State, TableLayout
+from windrow.kernels.state import PANE, State
 from windrow.windows.domain import Ints
 from windrow.windows.spec import covered
 
@@ -68,10 +68,8 @@ class Limited(Operator):
         self.count = plan.count
         self.names = plan.schema.names
         self.order = [(compile_expression(expression), down) for expression, down in plan.order]
-        self.taken: Columns = {n: d for n, d in below.columns.items() if n != TURN}
-        self.columns = dict(self.taken)
-        self.rows: Columns = {n: d for n, d in self.taken.items() if n != VS}
-        self.shown: Columns = self.rows
+        self.taken = self.columns = signed.without(below.columns, TURN)
+        self.rows = self.shown = signed.without(self.taken, VS)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = inputs[0].select(list(self.taken))
@@ -79,7 +77,7 @@ class Limited(Operator):
         over, alive = layout.due(state.of(ROWS), step.slice.stop, self.rows)
         if not new.height and not over.height:
             return state, signed.blank(self.columns)
-        old = frame_of(state.of(ROWS), self.rows).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+        old = signed.begun(frame_of(state.of(ROWS), self.rows))
         runs = signed.positive(signed.together([old, new], self.taken)).filter(pl.col(VS) < step.slice.stop)
         shown = frame_of(state.of(SHOWN), self.shown)
         found, after = self._ranked(runs, shown, step.slice.stop)
@@ -95,12 +93,12 @@ class Limited(Operator):
             return signed.blank(self.columns), shown
         low = np.searchsorted(events, np.maximum(vs, events[0]))
         row, span = covered(low, np.where(ve < stop, np.searchsorted(events, ve), len(events)))
-        first = self._first(columns.picked(runs, row).with_columns(pl.Series("#span", span)))
+        first = self._first(picked(runs, row).with_columns(pl.Series("#span", span)))
         places = first["#span"].to_numpy()
         came = first.with_columns(pl.Series(VS, events[places]))
         ends = np.append(events, FOREVER)[places + 1]
-        gone = first.with_columns(pl.Series(VS, ends), -pl.col(N)).filter(pl.Series(ends < FOREVER))
-        before = shown.with_columns(pl.lit(int(events[0]), pl.Int64).alias(VS), -pl.col(N))
+        gone = signed.negated(first.with_columns(pl.Series(VS, ends))).filter(pl.Series(ends < FOREVER))
+        before = signed.negated(signed.begun(shown, int(events[0])))
         never = pl.lit(FOREVER, pl.Int64).alias(VE)
         moves = [frame.with_columns(never).select(list(self.columns)) for frame in (came, gone, before)]
         after = first.filter(pl.Series(places == len(events) - 1)).with_columns(never)
@@ -114,10 +112,8 @@ class Limited(Operator):
 
     def _sorted(self, rows: pl.DataFrame, parts: list[pl.Series]) -> pl.DataFrame:
         """By span and partition, in the given order (`#a…`), by the remaining columns, by instants."""
-        given = [
-            columns.value_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)
-        ]
-        rest = [columns.value_order(rows[name]).alias(f"#b{i}") for i, name in enumerate(self.names)]
+        given = [value_order(evaluate(rows)).alias(f"#a{i}") for i, (evaluate, _) in enumerate(self.order)]
+        rest = [value_order(rows[name]).alias(f"#b{i}") for i, name in enumerate(self.names)]
         by = ["#span", *(column.name for column in (*parts, *given, *rest)), TS]
         down = [False] * (1 + len(parts)) + [down for _, down in self.order] + [False] * (len(rest) + 1)
         return rows.with_columns([*parts, *given, *rest]).sort(by, descending=down, nulls_last=down)
@@ -133,16 +129,12 @@ class Ranked(Limited):
         self.kind, self.number = plan.kind, plan.name
         self.partition = [compile_expression(part) for part in plan.partition]
         self.columns = self.taken | {plan.name: INT}
-        self.shown = {n: d for n, d in self.columns.items() if n != VS}
+        self.shown = signed.without(self.columns, VS)
 
     def _first(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Each copy of a row by itself, with its number."""
-        parts = [
-            columns.value_order(evaluate(rows)).alias(f"#p{i}") for i, evaluate in enumerate(self.partition)
-        ]
-        ranked = self._sorted(rows, parts)
-        copies = np.repeat(np.arange(ranked.height), ranked[N].to_numpy())
-        ranked = columns.picked(ranked, copies).with_columns(pl.lit(1, pl.Int64).alias(N))
+        parts = [value_order(evaluate(rows)).alias(f"#p{i}") for i, evaluate in enumerate(self.partition)]
+        ranked = signed.copies(self._sorted(rows, parts)).with_columns(pl.lit(1, pl.Int64).alias(N))
         by = ["#span", *(part.name for part in parts)]
         ranked = ranked.with_columns(pl.col(N).cum_sum().over(by).alias("#row"))
         if self.kind == "ROW_NUMBER":
@@ -195,13 +187,10 @@ class Framed(Operator):
 
     def _sorted(self, pieces: pl.DataFrame) -> pl.DataFrame:
         """Rows as the stream has them in order, each copy by itself."""
-        copies = np.repeat(np.arange(pieces.height), pieces[N].to_numpy())
-        rows = columns.picked(pieces.select(list(self.rows)), copies).with_columns(
-            pl.lit(1, pl.Int64).alias(N)
-        )
-        order = [columns.row_order(rows[name]).alias(f"c{place}") for place, name in enumerate(self.order)]
+        rows = signed.copies(pieces.select(list(self.rows))).with_columns(pl.lit(1, pl.Int64).alias(N))
+        order = [row_order(rows[name]).alias(f"c{place}") for place, name in enumerate(self.order)]
         keys = pl.DataFrame([rows[TS].alias("t"), *order])
-        return columns.picked(rows, keys.select(pl.arg_sort_by(keys.columns)).to_series())
+        return picked(rows, keys.select(pl.arg_sort_by(keys.columns)).to_series())
 
 
 class _Frames:
@@ -216,19 +205,18 @@ class _Frames:
         rows: Columns,
     ) -> None:
         self.frame = frame
-        self.kinds = {name: columns.polars_type(call.data_type) for name, call in calls}
+        self.kinds = {name: polars_type(call.data_type) for name, call in calls}
         self.measures = Measures(Aggregate(below, (), tuple(calls)))
-        self.readers = [(compile_expression(key), columns.polars_type(key.type)) for key in partition]
-        self.keys = [f"#k{place}" for place in range(len(partition))]
+        self.group_keys = group_by.GroupKeys(partition)
+        self.keys = list(self.group_keys.columns)
         nobody = self._lifted(signed.blank(rows), np.zeros(0, dtype=np.int64))
         self.tables = {name: dict(table.schema) for name, table in nobody.items()}
-        kinds = {name: kind for name, (_, kind) in zip(self.keys, self.readers, strict=True)}
-        self.tail: Columns = kinds | {TS: INT}
+        self.tail = self.group_keys.columns | {TS: INT}
 
     def advance(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, list[pl.Series]]:
         """The next state, and the values of new rows in their order."""
         old = frame_of(state.of(TAIL), self.tail)
-        elements = pl.concat([old, self._keyed(new)])
+        elements = pl.concat([old, pl.DataFrame([*self.group_keys.of(new), new[TS]])])
         code = signed.codes(elements, self.keys)
         order = np.argsort(code, kind="stable")
         place = np.empty_like(order)
@@ -238,20 +226,11 @@ class _Frames:
             name: _moved(pl.concat([frame_of(state.of(name), kinds), lifted[name]]), place)
             for name, kinds in self.tables.items()
         }
-        elements, code = columns.picked(elements, order), code[order]
+        elements, code = picked(elements, order), code[order]
         cells = np.sort(place[old.height :])
         values = self._values(tables, elements[TS].to_numpy(), code, cells)
         after = self._kept(elements, tables, code, step)
-        return after, [
-            columns.picked(values, np.searchsorted(cells, place[old.height :]))[n] for n in self.kinds
-        ]
-
-    def _keyed(self, rows: pl.DataFrame) -> pl.DataFrame:
-        keys = [
-            columns.without_negative_zero(read(rows)).cast(kind).alias(name)
-            for name, (read, kind) in zip(self.keys, self.readers, strict=True)
-        ]
-        return pl.DataFrame([*keys, rows[TS]])
+        return after, [picked(values, np.searchsorted(cells, place[old.height :]))[n] for n in self.kinds]
 
     def _lifted(self, rows: pl.DataFrame, pane: Ints) -> dict[str, pl.DataFrame]:
         """States of single rows."""
@@ -267,7 +246,15 @@ class _Frames:
         first, stop = self._bounds(times, code, cells)
         place = np.arange(len(times))
         low, high = np.searchsorted(stop, place, side="right"), np.searchsorted(first, place, side="right")
-        found = self._combined(tables, low, high)
+        layouts = self.measures.layouts
+
+        def combined(row: Ints, pane: Ints) -> dict[str, pl.DataFrame]:
+            return {name: group_by.spread(t, layouts[name], row, pane) for name, t in tables.items()}
+
+        def in_order(order: Ints) -> pl.DataFrame:
+            return picked(tables[GROUPS].sort(PANE), order)
+
+        found = group_by.cell_values(self.measures, low, high, combined, in_order)
         every = pl.DataFrame({group_by.CELL: np.arange(len(cells))})
         joined = every.join(found, on=group_by.CELL, how="left", maintain_order="left")
         known = pl.Series(np.isin(every[group_by.CELL].to_numpy(), found[group_by.CELL].to_numpy()))
@@ -297,35 +284,6 @@ class _Frames:
             return begin, np.maximum(begin, last)
         first = np.searchsorted(placed, base + np.searchsorted(known, at - start))
         return first, np.maximum(first, last)
-
-    def _combined(self, tables: Mapping[str, pl.DataFrame], low: Ints, high: Ints) -> pl.DataFrame:
-        """`#cell` and the values of all cells that any element is in: from `low` up to `high`."""
-        if not (low < high).any():
-            return signed.blank({group_by.CELL: INT, **self.kinds})
-        layouts = self.measures.layouts
-        order = (
-            group_by.order_of(low, high)
-            if set(layouts) == {GROUPS} and group_by.combines(layouts[GROUPS])
-            else None
-        )
-        if order is not None:
-            states = columns.picked(tables[GROUPS].sort(PANE), order)
-            return group_by.lowered(
-                self.measures, {GROUPS: group_by.spans(states, layouts[GROUPS], low[order], high[order])}
-            )
-        if int(np.maximum(high - low, 0).sum()) <= group_by.DIRECT * (len(low) + int(high.max())):
-            row, cell = covered(low, high)
-            found = {name: _spread(table, layouts[name], row, cell) for name, table in tables.items()}
-            return group_by.lowered(self.measures, found)
-        row, level, block = group_by.blocks(low, high)
-        width = int(high.max()) + 1
-        cells, levels = np.arange(width), range(int(level.max()) + 1)
-        nodes = np.concatenate([number * width + (cells >> number) for number in levels])
-        found = {}
-        for name, table in tables.items():
-            inner = _spread(table, layouts[name], row, level * width + block)
-            found[name] = _spread(inner, layouts[name], nodes, np.tile(cells, len(levels)))
-        return group_by.lowered(self.measures, found)
 
     # What is kept.
 
@@ -374,10 +332,3 @@ def code_rank(code: Ints) -> Ints:
 def _moved(table: pl.DataFrame, place: Ints) -> pl.DataFrame:
     """The table of other panes."""
     return table.with_columns(pl.Series(PANE, place[table[PANE].to_numpy()], dtype=pl.Int64))
-
-
-def _spread(table: pl.DataFrame, layout: TableLayout, source: Ints, target: Ints) -> pl.DataFrame:
-    """States of panes combined for others, to each of which some of them go."""
-    ways = pl.DataFrame({PANE: source, "#to": target})
-    spread = table.join(ways, on=PANE).drop(PANE).rename({"#to": PANE})
-    return layout.merge(spread.select(table.columns), [PANE, *layout.keys])

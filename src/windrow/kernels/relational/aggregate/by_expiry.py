@@ -36,7 +36,7 @@ Card: states of pieces
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -49,10 +49,10 @@ from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS, Argument, Measures
 from windrow.kernels.aggregates.partials import Partial
 from windrow.kernels.columnar import columns, combiners, expressions
-from windrow.kernels.relational.aggregate.group_by import HELD, Grouped
+from windrow.kernels.relational.aggregate.group_by import HELD, Grouped, GroupKeys
 from windrow.kernels.relational.expiry_layouts import MERGED, Choice, condensed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, N, blank, codes
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, N, blank, codes, copies
 from windrow.kernels.state import PANE, ROWS, State, TableLayout
 from windrow.windows.domain import Flags, Ints
 
@@ -110,13 +110,7 @@ class _Grouping:
     @cached_property
     def _rows(self) -> pl.DataFrame:
         """What tells groups apart, for each piece."""
-        keys = [
-            columns.without_negative_zero(expressions.compile_expression(key)(self.pieces))
-            .cast(columns.polars_type(key.type))
-            .alias(f"#k{place}")
-            for place, key in enumerate(self.keys)
-        ]
-        return pl.DataFrame([*keys, *(self.pieces[name] for name in (VS, VE, N))])
+        return pl.DataFrame([*GroupKeys(self.keys).of(self.pieces), *(self.pieces[n] for n in (VS, VE, N))])
 
     @cached_property
     def _first(self) -> Ints:
@@ -193,13 +187,27 @@ class Candidates(Grouped):
         """Which rows can still be the answer of some aggregate, or keep their group."""
         if not rows.height:
             return np.zeros(0, dtype=bool)
-        group, ends = codes(rows, self.keys), rows[VE].to_numpy()
         order = rows.select(pl.col(TS).alias("#t"), *map(pl.col, self.plan.input.schema.names))
-        found = longest(group, ends)
-        for partial in self.measures.layouts[GROUPS].partials[1:]:
-            lifted = partial.lift(Argument(*self.measures.argument_of(partial)).rows(rows, order))
-            found |= can_be(partial, pl.DataFrame(lifted), group, ends)
-        return found
+
+        def lifted(partial: Partial) -> pl.DataFrame:
+            argument = Argument(*self.measures.argument_of(partial))
+            return pl.DataFrame(partial.lift(argument.rows(rows, order)))
+
+        return useful(rows, self.keys, self.measures.layouts[GROUPS].partials[1:], lifted)
+
+
+def useful(
+    rows: pl.DataFrame,
+    keys: Sequence[str],
+    partials: Sequence[Partial],
+    states: Callable[[Partial], pl.DataFrame],
+) -> Flags:
+    """Which rows can still be the answer of some aggregate, by their states, or keep their group."""
+    group, ends = codes(rows, keys), rows[VE].to_numpy()
+    found = longest(group, ends)
+    for partial in partials:
+        found |= can_be(partial, states(partial), group, ends)
+    return found
 
 
 def can_be(partial: Partial, states: pl.DataFrame, group: Ints, ends: Ints) -> Flags:
@@ -282,27 +290,14 @@ class ByEnd(Grouped):
 
     def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
         lifts = step.lifts or Lifts(pieces)
-        states = lifts.states(self.measures)
-        copies = states[N].to_numpy()
-        states = (
-            columns.picked(states, np.repeat(np.arange(states.height), copies))
-            if (copies != 1).any()
-            else states
-        )
-        return states.select(list(self.pieces))
+        return copies(lifts.states(self.measures)).select(list(self.pieces))
 
     def _put_together(self, rows: pl.DataFrame) -> pl.DataFrame:
         """States of the same group and end as one, without those that will never be an answer."""
         found = self.states.merge(rows, [*self.keys, VE]).select(list(self.rows))
-        return found.filter(pl.Series(self._useful(found))) if self.only_extremes else found
-
-    def _useful(self, rows: pl.DataFrame) -> Flags:
-        """Which states can still be the answer of some aggregate, or keep their group."""
-        group, ends = codes(rows, self.keys), rows[VE].to_numpy()
-        found = longest(group, ends)
-        for partial in self.states.partials[1:]:
-            found |= can_be(partial, rows, group, ends)
-        return found
+        if not self.only_extremes:
+            return found
+        return found.filter(pl.Series(useful(found, self.keys, self.states.partials[1:], lambda _: found)))
 
     def _replaced(
         self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step

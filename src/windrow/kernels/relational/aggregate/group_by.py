@@ -48,11 +48,13 @@ Aggregate values of cells: a cell is a group while none of its rows comes or goe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
 
+from windrow.algebra.expressions import Expression
 from windrow.algebra.operators import Aggregate
 from windrow.kernels.aggregates.lowering import lower, of_counts, of_nothing
 from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
@@ -92,6 +94,21 @@ def _value(measure: Measure, states: pl.DataFrame, counts: pl.DataFrame | None) 
     joined = states.select(pl.col(PANE).alias("w")).join(found, on="w", how="left", maintain_order="left")
     value = joined["value"].cast(dtype).zip_with(joined["known"].fill_null(False), nothing)
     return value.alias(measure.name)
+
+
+class GroupKeys:
+    """What tells groups apart: `#k0` …, as grouping sees values."""
+
+    def __init__(self, keys: Sequence[Expression]) -> None:
+        self.evaluators = [compile_expression(key) for key in keys]
+        self.columns: Columns = {f"#k{place}": polars_type(key.type) for place, key in enumerate(keys)}
+
+    def of(self, rows: pl.DataFrame) -> list[pl.Series]:
+        """The keys of each row."""
+        return [
+            without_negative_zero(evaluate(rows)).cast(dtype).alias(name)
+            for evaluate, (name, dtype) in zip(self.evaluators, self.columns.items(), strict=True)
+        ]
 
 
 #: rows × spans is done directly if it is no more than this many times the rows and spans
@@ -173,6 +190,41 @@ def _cuts(first: Ints, stop: Ints) -> Ints:
     return stop[found]
 
 
+def spread(table: pl.DataFrame, layout: TableLayout, source: Ints, target: Ints) -> pl.DataFrame:
+    """States of panes combined for others, to each of which some of them go."""
+    ways = pl.DataFrame({PANE: source, "#to": target})
+    found = table.join(ways, on=PANE).drop(PANE).rename({"#to": PANE}).select(table.columns)
+    return layout.merge(found, [name for name in (PANE, *layout.keys) if name in table.columns])
+
+
+def cell_values(
+    measures: Measures,
+    low: Ints,
+    high: Ints,
+    lifted: Callable[[Ints, Ints], dict[str, pl.DataFrame]],
+    in_order: Callable[[Ints], pl.DataFrame],
+) -> pl.DataFrame:
+    """`#cell` and the values of all cells that any row is in: each from `low` up to `high`.
+
+    `lifted` gives the states of some rows combined by pane, `in_order` those of single rows in an order.
+    """
+    layouts = measures.layouts
+    if not (low < high).any():
+        return signed.blank({CELL: INT} | {m.name: polars_type(m.kind) for m in measures.measures})
+    if int(np.maximum(high - low, 0).sum()) <= DIRECT * (len(low) + int(high.max())):
+        return lowered(measures, lifted(*covered(low, high)))
+    order = order_of(low, high) if set(layouts) == {GROUPS} and combines(layouts[GROUPS]) else None
+    if order is not None:
+        return lowered(measures, {GROUPS: spans(in_order(order), layouts[GROUPS], low[order], high[order])})
+    row, level, block = blocks(low, high)
+    width = int(high.max()) + 1
+    cells, levels = np.arange(width), range(int(level.max()) + 1)
+    nodes = np.concatenate([number * width + (cells >> number) for number in levels])
+    tables = lifted(row, level * width + block)
+    found = {n: spread(t, layouts[n], nodes, np.tile(cells, len(levels))) for n, t in tables.items()}
+    return lowered(measures, found)
+
+
 #: relative distances
 CLOSE, FAR = 1e-11, 1e-10
 
@@ -235,15 +287,13 @@ class Grouped(Operator):
         self.plan = plan
         self.inputs = (below,)
         self.measures = Measures(plan)
-        self.evaluators = [compile_expression(key) for _, key in plan.keys]
-        self.keys = [f"#k{place}" for place in range(len(plan.keys))]
+        self.group_keys = GroupKeys([key for _, key in plan.keys])
+        self.groups = self.group_keys.columns
+        self.keys = list(self.groups)
         self.sources = {column: self.keys[place] for column, place in (sources or {}).items()}
         self.names = [name for name, _ in plan.keys]
-        self.groups: Columns = {
-            k: polars_type(key.type) for k, (_, key) in zip(self.keys, plan.keys, strict=True)
-        }
-        self.rows: Columns = self.groups | {n: d for n, d in below.columns.items() if n != VS}
-        self.pieces: Columns = self.rows | {VS: INT}
+        self.rows = self.groups | signed.without(below.columns, VS)
+        self.pieces = self.rows | {VS: INT}
         self.columns = signed.columns_of(plan.schema)
         self.shown: Columns = self.groups | {
             name: polars_type(call.data_type) for name, call in plan.aggregates
@@ -251,9 +301,6 @@ class Grouped(Operator):
         self.spreads = [
             m.name for m in self.measures.measures if isinstance(m.partial, FloatMoments | Paired)
         ]
-        layouts = self.measures.layouts
-        #: whether all there is to be combined are numbers, one state per group
-        self._in_arrays = set(layouts) == {GROUPS} and combines(layouts[GROUPS])
         self.known = choice.known(below)
         self.layout: ExpiryLayout = Calendar(choice.buckets) if self.known else choice.layout(below)
 
@@ -267,8 +314,8 @@ class Grouped(Operator):
         over, early = self._split(over, step, VE)
         if not new.height and not over.height:
             return State({**state.chunks, WAITING: chunks_of(waiting)}), signed.blank(self.columns)
-        old = frame_of(chunks, self.rows).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
-        touched = signed.together([new, over.with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))], self.pieces)
+        old = signed.begun(frame_of(chunks, self.rows))
+        touched = signed.together([new, signed.begun(over)], self.pieces)
         mine = old.filter(self._in(old, touched))
         shown = frame_of(state.of(SHOWN), self.shown)
         same = self._in(shown, touched)
@@ -280,16 +327,9 @@ class Grouped(Operator):
 
     def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
         """What comes, as it is worked on."""
-        return self._with_keys(pieces)
-
-    def _with_keys(self, frame: pl.DataFrame) -> pl.DataFrame:
-        if not frame.height:
+        if not pieces.height:
             return signed.blank(self.pieces)
-        keys = [
-            without_negative_zero(evaluate(frame)).cast(self.groups[name]).alias(name)
-            for name, evaluate in zip(self.keys, self.evaluators, strict=True)
-        ]
-        return frame.with_columns(keys).select(list(self.pieces))
+        return pieces.with_columns(self.group_keys.of(pieces)).select(list(self.pieces))
 
     def _stop(self, frame: pl.DataFrame, step: Step) -> Ints | int:
         """Up to where each row's group is answered."""
@@ -297,8 +337,7 @@ class Grouped(Operator):
 
     def _split(self, frame: pl.DataFrame, step: Step, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows that begin (or end) in what is answered, and those that do so later."""
-        due = pl.Series(frame[by].to_numpy() < self._stop(frame, step))
-        return frame.filter(due), frame.filter(~due)
+        return signed.parted(frame, frame[by].to_numpy() < self._stop(frame, step))
 
     def _in(self, frame: pl.DataFrame, touched: pl.DataFrame) -> pl.Series:
         if not self.keys:
@@ -312,16 +351,13 @@ class Grouped(Operator):
         if rows.height and bool((rows[N] != 1).any()):
             # a row may be taken back for a while that is known to end later: what begins then is not yet due
             rows, _ = self._split(signed.positive(rows), step, VS)
-            rows = picked(rows, np.repeat(np.arange(rows.height), rows[N].to_numpy()))
+            rows = signed.copies(rows)
         return self._event_by_event(rows, shown, step)
 
     def _event_by_event(
         self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        group = signed.codes(pl.concat([shown.select(self.keys), rows.select(self.keys)]), self.keys)
-        if not self.keys:
-            group = np.zeros(shown.height + rows.height, dtype=np.int64)
-        before, mine = group[: shown.height], group[shown.height :]
+        before, mine = signed.codes_of([shown, rows], self.keys)
         cells, values = self._cells(rows, mine, self._stop(rows, step))
         return self._changes(shown, before, rows, cells, values)
 
@@ -346,31 +382,10 @@ class Grouped(Operator):
         return cells, self._values(rows, low, high)
 
     def _values(self, rows: pl.DataFrame, low: Ints, high: Ints) -> pl.DataFrame:
-        if not rows.height or not (low < high).any():
-            empty: Columns = {CELL: INT} | {n: d for n, d in self.shown.items() if n not in self.groups}
-            return signed.blank(empty)
-        if int(np.maximum(high - low, 0).sum()) <= DIRECT * (len(low) + int(high.max())):
-            row, span = covered(low, high)
-            return lowered(self.measures, self._lifted(rows, row, span))
-        order = order_of(low, high) if self._in_arrays else None
-        if order is not None:
-            states = self._lifted(rows, order, np.arange(len(order)))[GROUPS].sort(PANE)
-            layout = self.measures.layouts[GROUPS]
-            return lowered(self.measures, {GROUPS: spans(states, layout, low[order], high[order])})
-        row, level, block = blocks(low, high)
-        width = int(high.max()) + 1
-        tables = self._lifted(rows, row, level * width + block)
-        cells = np.arange(width)
-        levels = range(int(level.max()) + 1)
-        nodes = np.concatenate([number * width + (cells >> number) for number in levels])
-        of = pl.DataFrame({PANE: nodes, "span": np.tile(cells, len(levels))})
-        found = {}
-        for name, table in tables.items():
-            layout = self.measures.layouts[name]
-            spread = table.join(of, on=PANE).drop(PANE).rename({"span": PANE})
-            by = [column for column in (PANE, *layout.keys) if column in table.columns]
-            found[name] = layout.merge(spread.select(table.columns), by)
-        return lowered(self.measures, found)
+        def in_order(order: Ints) -> pl.DataFrame:
+            return self._lifted(rows, order, np.arange(len(order)))[GROUPS].sort(PANE)
+
+        return cell_values(self.measures, low, high, partial(self._lifted, rows), in_order)
 
     def _lifted(self, rows: pl.DataFrame, row: Ints, pane: Ints) -> dict[str, pl.DataFrame]:
         """States of rows, combined by pane. The rows' order is that of turn, instant, columns."""

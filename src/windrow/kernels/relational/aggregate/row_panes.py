@@ -98,7 +98,7 @@ class Binned(Grouped):
         touched = here.filter((pl.col(VS) > -FOREVER) | (pl.col(VE) < FOREVER))
         shown = frame_of(state.of(SHOWN), self.shown)
         same = self._in(shown, touched)
-        found, after = self._changed(here.filter(self._in(here, touched)), shown.filter(same), tables)
+        found, after = self._changed(here.filter(self._in(here, touched)), shown.filter(same), tables, step)
         step.last_end = max(step.last_end, signed.greatest_end(touched))
         chunks[SHOWN] = chunks_of(signed.together([shown.filter(~same), after], self.shown))
         return State(chunks | self._kept(tables, int(moves[-1]) - self.leaf.spec.range), meta), found
@@ -112,7 +112,7 @@ class Binned(Grouped):
         new = rows.select(TS, pl.lit(1, pl.Int64).alias(COUNT))
         unfinished = signed.together([frame_of(state.of(UNFINISHED), self.counted), new], self.counted)
         unfinished = unfinished.group_by(TS).agg(pl.col(COUNT).sum()).sort(TS)
-        final, later = (unfinished.filter(pl.col(TS) < known), unfinished.filter(pl.col(TS) >= known))
+        final, later = signed.parted(unfinished, unfinished[TS].to_numpy() < known)
         values, counts = final[TS].to_numpy(), final[COUNT].to_numpy()
         if not self.leaf.spec.by_rank:
             return values, later, ranked
@@ -157,22 +157,20 @@ class Binned(Grouped):
         )
 
     def _changed(
-        self, bins: pl.DataFrame, shown: pl.DataFrame, tables: dict[str, pl.DataFrame]
+        self, bins: pl.DataFrame, shown: pl.DataFrame, tables: dict[str, pl.DataFrame], step: Step
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """What the values of groups become with each move, and what they are in the end."""
-        self._looked_at = {name: self._of_bins(bins, name, table) for name, table in tables.items()}
-        both = pl.concat([shown.select(self.keys), bins.select(self.keys)]) if self.keys else pl.DataFrame()
-        size = shown.height + bins.height
-        group = signed.codes(both, self.keys) if self.keys else np.zeros(size, dtype=np.int64)
-        cells, values = self._cells(bins, group[shown.height :], FOREVER)
-        found = self._changes(shown, group[: shown.height], bins, cells, values)
+        self._looked_at = {name: self._of_bins(bins, table) for name, table in tables.items()}
+        found = self._event_by_event(bins, shown, step)
         self._looked_at = {}
         return found
 
-    def _of_bins(self, bins: pl.DataFrame, name: str, table: pl.DataFrame) -> pl.DataFrame:
+    def _stop(self, frame: pl.DataFrame, step: Step) -> Ints | int:
+        return FOREVER  # bins end only when the window has moved
+
+    def _of_bins(self, bins: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
         """A table of states with the place of the bin each belongs to."""
-        names = [PANE, *self.measures.keys]
-        code = signed.codes(pl.concat([bins.select(names), table.select(names)]), names)[bins.height :]
+        _, code = signed.codes_of([bins, table], [PANE, *self.measures.keys])
         return table.with_columns(pl.Series(BIN, code)).filter(pl.col(BIN) < bins.height)
 
     def _lifted(self, rows: pl.DataFrame, row: Ints, pane: Ints) -> dict[str, pl.DataFrame]:
@@ -308,11 +306,7 @@ class RowPanes(Operator):
         return State(after), signed.consolidated(all_of(new, self.columns))
 
     def _pieces(self, rows: pl.DataFrame, vs: Ints | int, n: int = 1) -> pl.DataFrame:
-        begins = pl.lit(vs, pl.Int64).alias(VS) if isinstance(vs, int) else pl.Series(VS, vs, dtype=pl.Int64)
-        constant = {VE: FOREVER, N: n, TS: -FOREVER}
-        return rows.with_columns(
-            begins, *(pl.lit(value, pl.Int64).alias(name) for name, value in constant.items())
-        ).select(list(self.columns))
+        return signed.pieces(rows, self.columns, vs, n=n)
 
 
 class ExtentEnds:

@@ -52,7 +52,7 @@ from windrow.kernels.relational.aggregate.by_expiry import Lifts
 from windrow.kernels.relational.aggregate.group_by import AT, CELL, GROUP, SHOWN, WAITING, Grouped, lowered
 from windrow.kernels.relational.expiry_layouts import MERGED, Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, INT, START, TS, TURN, VE, VS, Columns, N, codes
+from windrow.kernels.relational.signed_rows import FOREVER, INT, START, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import PANE, State
 from windrow.windows.domain import Flags, Ints
 
@@ -331,10 +331,9 @@ class Running(Grouped):
     ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, dict[str, pl.DataFrame]]:
         """The changes, the values and totals after them, and the rows that are left, by what they are for."""
         keys = pl.concat([shown.select(self.keys), events.select(self.keys)]) if self.keys else pl.DataFrame()
-        size = shown.height + events.height
-        group = codes(keys, self.keys) if self.keys else np.zeros(size, dtype=np.int64)
+        before, mine = signed.codes_of([shown, events], self.keys)
         lanes = [events[name].to_numpy() for name in self.lanes]
-        swept = signed.sweep(group[shown.height :], events[AT].to_numpy(), lanes)
+        swept = signed.sweep(mine, events[AT].to_numpy(), lanes)
         inside = swept.at > START
         cells = pl.DataFrame(
             {CELL: np.arange(int(inside.sum())), GROUP: swept.code[inside], AT: swept.at[inside]}
@@ -351,7 +350,7 @@ class Running(Grouped):
             states = states.with_columns(estimates)
         values = lowered(self.measures, {GROUPS: states.filter(pl.col("rows.0") > 0)})
         named = events if self.keys else events.select(AT)
-        found, after = self._changes(shown, group[: shown.height], named, cells, values)
+        found, after = self._changes(shown, before, named, cells, values)
         last = np.append(swept.first[1:], True)
         left = pl.DataFrame(
             [
@@ -367,10 +366,7 @@ class Running(Grouped):
         """The selected values of each cell, and the rows that can still be one."""
         old = frame_of(state.of(CANDIDATES), self.candidates)
         rows = signed.together([old, lifted], self.candidates)
-        groups = pl.concat([keys, rows.select(self.keys)]) if self.keys else pl.DataFrame()
-        group = (
-            codes(groups, self.keys)[keys.height :] if self.keys else np.zeros(rows.height, dtype=np.int64)
-        )
+        _, group = signed.codes_of([keys, rows], self.keys)
         order = np.lexsort((rows[VE].to_numpy(), rows[VS].to_numpy(), group))
         rows, group = picked(rows, order), group[order]
         vs, ve = rows[VS].to_numpy(), rows[VE].to_numpy()
@@ -399,23 +395,14 @@ class Running(Grouped):
         owner, at = cells[GROUP].to_numpy(), cells[AT].to_numpy()
 
         def groups(rows: pl.DataFrame) -> Ints:
-            if not self.keys:
-                return np.zeros(rows.height, dtype=np.int64)
-            return codes(pl.concat([keys, rows.select(self.keys)]), self.keys)[keys.height :]
+            return signed.codes_of([keys, rows], self.keys)[1]
 
         found: list[pl.Series] = []
         kept = [old.filter(~mine)]
         for number, wave in enumerate(self.waves):
             counted, units = f"{wave.label}.0", f"{wave.label}.1"
-            new = lifted.filter(pl.col(counted) > 0)
-            copies = new[N].to_numpy()
-            new = picked(new, np.repeat(np.arange(new.height), copies)) if (copies != 1).any() else new
-            rows = numbered(
-                old.filter(mine & (pl.col(WAVE) == number)),
-                new.select(*self.keys, VS, VE, units),
-                units,
-                groups,
-            )
+            new = signed.copies(lifted.filter(pl.col(counted) > 0)).select(*self.keys, VS, VE, units)
+            rows = numbered(old.filter(mine & (pl.col(WAVE) == number)), new, units, groups)
             low, high = _counted(rows.group, rows.ve, owner, at), _counted(rows.group, rows.vs, owner, at)
             found += [
                 pl.Series(counted, (low < high).astype(np.int64)),
