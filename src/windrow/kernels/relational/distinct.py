@@ -161,10 +161,10 @@ class Counts:
     """How often each value is there, and when known copies leave: what a state has of them, and what a step
     makes of that."""
 
-    def __init__(self, values: Columns, buckets: int) -> None:
+    def __init__(self, values: Columns, ending: Columns, buckets: int) -> None:
         self.values = list(values)
         self.counted = values | {N: INT}
-        self.ending = values | {VE: INT, N: INT}
+        self.ending = ending
         self.calendar = Calendar(buckets)
 
     def advance(self, state: State, new: pl.DataFrame, stop: int) -> tuple[State, pl.DataFrame, Swept]:
@@ -195,7 +195,7 @@ class CountingDelta(Operator):
         self.columns = self.values | SIGNED
         #: whether a value that comes and goes within a step is told by two open pieces
         self.opened = opened
-        self.counts = Counts(self.values, buckets)
+        self.counts = Counts(self.values, self.values | {VE: INT, N: INT}, buckets)
         self.calendar = self.counts.calendar
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:

@@ -38,9 +38,10 @@ from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.relational import emission, negation
+from windrow.kernels.relational import emission
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.expiry_layouts import Calendar, Hashed, chunks_of, frame_of
+from windrow.kernels.relational.distinct import Counts
+from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.internal.runs import OPEN, GroupRuns, place_name
 from windrow.kernels.relational.operator import Operator, Stateless, Step
 from windrow.kernels.relational.signed_rows import (
@@ -83,12 +84,11 @@ class Staying(Operator):
         self.births = births
         self.known = known
         self.hidden = [n for n in below.columns if n.startswith((ID, STAYS))]
-        self.values: Columns = {n: d for n, d in below.columns.items() if n not in (*SIGNED, TURN)}
-        self.columns = {n: d for n, d in below.columns.items() if n != TURN and n not in self.hidden}
-        self.made: Columns = self.values | SIGNED
-        self.counted: Columns = self.values | {N: INT}
-        self.ending: Columns = self.counted | {VE: INT}
-        self.calendar = Calendar(buckets)
+        self.values = signed.values_of(below.columns)
+        self.columns = signed.without(below.columns, TURN, *self.hidden)
+        self.made = self.values | SIGNED
+        self.counts = Counts(self.values, self.values | {N: INT, VE: INT}, buckets)
+        self.calendar = self.counts.calendar
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
@@ -114,42 +114,18 @@ class Staying(Operator):
 
     def _rising(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         """The results of which there are more copies than before."""
-        ending = new.filter(pl.col(VE) < FOREVER).select(list(self.ending))
-        over, later = self.calendar.due(
-            self.calendar.add(state.of(negation.ENDS), ending), step.slice.stop, self.ending
-        )
-        names = list(self.values)
-        began = new.select(*names, pl.col(VS).alias("#at"), N)
-        ended = over.select(*names, pl.col(VE).alias("#at"), -pl.col(N))
-        events = pl.concat([began, ended])
-        counts = frame_of(state.of(negation.COUNTS), self.counted)
-        kept = Hashed().add(state.of(negation.COUNTS), events.select(list(self.counted)))
-        after = State({**state.chunks, negation.COUNTS: kept, negation.ENDS: later})
-        if not events.height:
-            return after, signed.blank(self.made)
-        before = counts.select(*names, pl.lit(START, pl.Int64).alias("#at"), N)
-        everything = pl.concat([events, before.filter(signed.found_in(before, events, names))])
-        swept = signed.sweep(
-            signed.codes(everything, names), everything["#at"].to_numpy(), [everything[N].to_numpy()]
-        )
-        more = swept.totals[0] - swept.before()
+        after, rows, swept = self.counts.advance(state, new, step.slice.stop)
+        more = swept.change()
         rises = (swept.at > START) & (more > 0)
-        born = picked(everything.select(names), swept.code[rises]).with_columns(
-            pl.Series(VS, swept.at[rises], dtype=pl.Int64),
-            pl.lit(FOREVER, pl.Int64).alias(VE),
-            pl.Series(N, more[rises], dtype=pl.Int64),
-            pl.lit(-FOREVER, pl.Int64).alias("#ts"),
-        )
-        return after, born.select(list(self.made))
+        born = signed.pieces(picked(rows, swept.code[rises]), self.made, swept.at[rises], n=more[rises])
+        return State({**state.chunks, **after.chunks}), born
 
     def _each_extent(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         """Every value at every reporting instant is a result of its own."""
-        alive: Columns = {n: d for n, d in self.made.items() if n != VS}
-        old = frame_of(state.of(ALIVE), alive).with_columns(pl.lit(-FOREVER, pl.Int64).alias(VS))
+        alive = signed.without(self.made, VS)
+        old = signed.begun(frame_of(state.of(ALIVE), alive))
         runs = signed.positive(signed.together([old, new], self.made))
-        layout = Hashed()
-        kept = layout.forget(state.of(ALIVE), step.slice.floor)
-        kept = layout.add(kept, new.select(list(alive)).filter(pl.col(VE) >= step.slice.floor))
+        kept = Hashed().alive(state.of(ALIVE), new, step.slice.floor, alive)
         stop = step.slice.stop
         if step.slice.ended:
             stop = min(stop, emission.last_report(self.grids, step) + 1)
@@ -251,15 +227,8 @@ class Copies(Stateless):
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         (frame,) = inputs
-        n = frame[N].to_numpy()
-        row = np.repeat(np.arange(frame.height), n)
-        level = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
-        told = picked(frame, row).with_columns(
-            *(pl.col(name).alias(copy) for name, copy in self.copies.items()),
-            pl.Series(self.level, level, dtype=pl.Int64),
-            pl.lit(1, pl.Int64).alias(N),
-        )
-        return told.select(list(self.columns))
+        copied = (pl.col(name).alias(copy) for name, copy in self.copies.items())
+        return signed.single_copies(frame, self.level).with_columns(*copied).select(list(self.columns))
 
 
 class Recomputed(Operator):
@@ -339,9 +308,8 @@ class Unmatched(Recomputed):
         left, pairs = inputs
         spans = Spans([left, pairs], moment)
         rows, matched = spans.cut(left), spans.cut(pairs)
-        names = [*self.who, SPAN]
-        code = signed.codes(pl.concat([rows.select(names), matched.select(names)]), names)
-        free = ~np.isin(code[: rows.height], code[rows.height :])
+        mine, theirs = signed.codes_of([rows, matched], [*self.who, SPAN])
+        free = ~np.isin(mine, theirs)
         kept = rows.filter(pl.Series(free, dtype=pl.Boolean))
         ends = np.minimum(kept[VE].to_numpy(), spans.stops[kept[SPAN].to_numpy()])
         return self._until_they_leave(spans.within(kept).with_columns(pl.Series(VE, ends)), moment)
@@ -367,14 +335,10 @@ class Valued(Recomputed):
         rows, runs = let_go(inputs[0]), inputs[1]
         names = [name for name, _ in self.keys]
         made = [evaluate(rows).cast(runs.schema[name]).alias(name) for name, evaluate in self.keys]
-        keys = signed.grouped(pl.DataFrame(made), names) if names else rows.select([])
-        code = (
-            signed.codes(pl.concat([keys, runs.select(names)]), names)
-            if names
-            else np.zeros(rows.height + runs.height, dtype=np.int64)
-        )
-        rows = rows.select(VS, VE, LEAST, MAYBE).with_columns(pl.Series(CODE, code[: rows.height]))
-        runs = runs.with_columns(pl.Series(CODE, code[rows.height :]))
+        keys = signed.grouped(pl.DataFrame(made), names)
+        codes = signed.codes_of([keys if names else rows, runs], names)
+        rows = rows.select(VS, VE, LEAST, MAYBE).with_columns(pl.Series(CODE, codes[0]))
+        runs = runs.with_columns(pl.Series(CODE, codes[1]))
         spans = Spans([rows, runs], moment)
         held = (
             spans.cut(rows)

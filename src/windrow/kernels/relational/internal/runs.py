@@ -20,7 +20,6 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.operators import Aggregate
-from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, ID, INT, SIGNED, STAYS, TS, VE, VS, Columns, N
@@ -43,20 +42,25 @@ def ids_of(names: Sequence[str]) -> list[str]:
 class Runs(Operator):
     """One source of a plan. It is not advanced by itself: what it kept and what is new become its runs."""
 
-    def __init__(self, below: Operator, number: int) -> None:
+    def __init__(
+        self,
+        below: Operator,
+        number: int,
+        values: Sequence[str],
+        kept: Columns,
+        ids: Columns,
+        by_value: Sequence[str] = (),
+    ) -> None:
         self.below = below
         self.number = place_name(number)
+        self.stays, self.open = f"{STAYS}{self.number}", f"{OPEN}{self.number}"
+        own = {name: below.columns[name] for name in values}
         #: what is kept of each run
-        self.kept: Columns = {}
-        self.ids: dict[str, pl.DataType] = {}
-
-    @property
-    def stays(self) -> str:
-        return f"{STAYS}{self.number}"
-
-    @property
-    def open(self) -> str:
-        return f"{OPEN}{self.number}"
+        self.kept = own | kept
+        #: values that tell who a row is, besides `ids`: a projection above may leave them out
+        self.copies = {name: f"{ID}{self.number}.{i:02}" for i, name in enumerate(by_value)}
+        copied = {copy: own[name] for name, copy in self.copies.items()}
+        self.columns = own | copied | ids | {self.stays: INT, self.open: pl.Int8()} | SIGNED
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         raise AssertionError("runs are collected by the operator that is made of them")
@@ -73,12 +77,9 @@ class Runs(Operator):
         """Of some results, those that may be found again at instants from `since` on."""
         return pl.repeat(True, records.height, dtype=pl.Boolean, eager=True)
 
-    def _finished(self, values: Columns) -> None:
-        own = {**self.ids, self.stays: INT, self.open: pl.Int8()}
-        self.columns = values | own | SIGNED
-
     def _annotated(self, runs: pl.DataFrame, stays: pl.Expr, open_: pl.Expr) -> pl.DataFrame:
         told = runs.with_columns(
+            *(pl.col(name).alias(copy) for name, copy in self.copies.items()),
             stays.cast(pl.Int64).alias(self.stays),
             open_.cast(pl.Int8).alias(self.open),
             pl.lit(1, pl.Int64).alias(N),
@@ -97,14 +98,10 @@ class WindowRuns(Runs):
     def __init__(
         self, below: Operator, number: int, values: Sequence[str], *, internal: bool, ends_known: bool
     ) -> None:
-        super().__init__(below, number)
         self.internal, self.ends_known = internal, ends_known
         (self.numbered,) = (name for name in below.columns if name.startswith(ID))
-        self.id = f"{ID}{self.number}"
-        self.ids = {self.id: INT}
-        own = {name: below.columns[name] for name in values}
-        self.kept = own | {self.numbered: INT} | SIGNED
-        self._finished(own)
+        self.id = f"{ID}{place_name(number)}"
+        super().__init__(below, number, values, {self.numbered: INT} | SIGNED, {self.id: INT})
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
         runs = runs.rename({self.numbered: self.id})
@@ -124,15 +121,10 @@ class TableRuns(Runs):
     name = "rows of a table"
 
     def __init__(self, below: Operator, number: int, values: Sequence[str]) -> None:
-        super().__init__(below, number)
-        own = {name: below.columns[name] for name in values}
         self.values = list(values)
-        self.copies = {name: f"{ID}{self.number}.{i:02}" for i, name in enumerate(values)}
-        self.since, self.copy = f"{ID}{self.number}.s", f"{ID}{self.number}.t"
-        self.ids = {self.copies[name]: dtype for name, dtype in own.items()}
-        self.ids |= {self.since: INT, self.copy: INT}
-        self.kept = own | {self.copy: INT} | SIGNED
-        self._finished(own)
+        self.since, self.copy = f"{ID}{place_name(number)}.s", f"{ID}{place_name(number)}.t"
+        ids = {self.since: INT, self.copy: INT}
+        super().__init__(below, number, values, {self.copy: INT} | SIGNED, ids, values)
 
     def collected(self, old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
         inserted = new.filter(pl.col(N) > 0)
@@ -143,24 +135,18 @@ class TableRuns(Runs):
         gone = new.filter(pl.col(N) < 0).sort(VS)
         if not gone.height or not lives.height:
             return lives
-        both = pl.concat([lives.select(self.values), gone.select(self.values)])
-        code = signed.codes(both, self.values)
+        mine, theirs = signed.codes_of([lives, gone], self.values)
         alive = (lives[VE] >= FOREVER).to_numpy()
-        turn = pl.int_range(pl.len(), dtype=pl.Int64).over("#code")
-        first = pl.DataFrame({"#code": code[: lives.height][alive], "#row": np.flatnonzero(alive)})
-        last = pl.DataFrame({"#code": code[lives.height :], "#end": gone[VS]})
-        pairs = first.with_columns(turn.alias("#turn")).join(
-            last.with_columns(turn.alias("#turn")), on=["#code", "#turn"]
-        )
+        turn = pl.int_range(pl.len(), dtype=pl.Int64).over("#code").alias("#turn")
+        first = pl.DataFrame({"#code": mine[alive], "#row": np.flatnonzero(alive)}).with_columns(turn)
+        last = pl.DataFrame({"#code": theirs, "#end": gone[VS]}).with_columns(turn)
+        pairs = first.join(last, on=["#code", "#turn"])
         ends = lives[VE].to_numpy().copy()
         ends[pairs["#row"].to_numpy()] = pairs["#end"].to_numpy()
         return lives.with_columns(pl.Series(VE, ends)).filter(pl.col(VS) < pl.col(VE))
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
-        told = runs.with_columns(
-            *(pl.col(name).alias(copy) for name, copy in self.copies.items()), pl.col(VS).alias(self.since)
-        )
-        return self._annotated(told, END, stop < END)
+        return self._annotated(runs.with_columns(pl.col(VS).alias(self.since)), END, stop < END)
 
 
 class ValueRuns(Runs):
@@ -169,32 +155,16 @@ class ValueRuns(Runs):
     name = "values"
 
     def __init__(self, below: Operator, number: int, values: Sequence[str], *, stamped: bool = False) -> None:
-        super().__init__(below, number)
-        own = {name: below.columns[name] for name in values}
-        self.level, self.stamp = f"{ID}{self.number}", f"{ID}{self.number}.s"
+        self.level, self.stamp = f"{ID}{place_name(number)}", f"{ID}{place_name(number)}.s"
         self.stamped = stamped
-        #: a projection above may leave out what tells two rows apart
-        self.values = {name: f"{ID}{self.number}.{i:02}" for i, name in enumerate(values)}
-        self.ids = {copy: own[name] for name, copy in self.values.items()}
-        self.ids |= {self.level: INT, self.stamp: INT}
-        kept = own | {VS: INT, VE: INT, N: INT}
-        self.kept = kept | ({TS: INT} if stamped else {})
-        self._finished(own)
+        kept = {VS: INT, VE: INT, N: INT} | ({TS: INT} if stamped else {})
+        super().__init__(below, number, values, kept, {self.level: INT, self.stamp: INT}, values)
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
-        copies = runs[N].to_numpy()
-        row = np.repeat(np.arange(runs.height), copies)
-        level = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
-        each = picked(runs, row).with_columns(
-            pl.Series(self.level, level, dtype=pl.Int64), pl.lit(1, pl.Int64).alias(N)
-        )
-        told = signed.merged(each)
+        told = signed.merged(signed.single_copies(runs, self.level))
         if not self.stamped:
             told = told.with_columns(pl.lit(-FOREVER, pl.Int64).alias(TS))
-        told = told.with_columns(
-            *(pl.col(name).alias(copy) for name, copy in self.values.items()), pl.col(TS).alias(self.stamp)
-        )
-        return self._annotated(told, END, stop < END)
+        return self._annotated(told.with_columns(pl.col(TS).alias(self.stamp)), END, stop < END)
 
 
 class GroupRuns(Runs):
@@ -203,21 +173,14 @@ class GroupRuns(Runs):
     name = "values of groups"
 
     def __init__(self, below: Operator, number: int, plan: Aggregate) -> None:
-        super().__init__(below, number)
         self.internal = plan.is_internal
-        own = {name: below.columns[name] for name in plan.schema.names}
-        self.keys = {name: f"{ID}{self.number}.{i:02}" for i, (name, _) in enumerate(plan.keys)}
-        self.since = f"{ID}{self.number}.s"
-        self.ids = {self.keys[name]: own[name] for name in self.keys} | {self.since: INT}
-        self.kept = own | {VS: INT, VE: INT, N: INT}
-        self._finished(own)
+        self.since = f"{ID}{place_name(number)}.s"
+        kept = {VS: INT, VE: INT, N: INT}
+        keys = [name for name, _ in plan.keys]
+        super().__init__(below, number, plan.schema.names, kept, {self.since: INT}, keys)
 
     def shown(self, runs: pl.DataFrame, stop: int) -> pl.DataFrame:
-        told = runs.with_columns(
-            *(pl.col(name).alias(copy) for name, copy in self.keys.items()),
-            pl.col(VS).alias(self.since),
-            pl.lit(-FOREVER, pl.Int64).alias(TS),
-        )
+        told = runs.with_columns(pl.col(VS).alias(self.since), pl.lit(-FOREVER, pl.Int64).alias(TS))
         return self._annotated(told, END, NO if self.internal else stop < END)
 
     def has_all(self, records: pl.DataFrame, runs: pl.DataFrame, since: int) -> pl.Series:
