@@ -18,7 +18,7 @@ from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.relational import emission, negation, ranks, tables
 from windrow.kernels.relational import expiry_layouts as layouts
-from windrow.kernels.relational.aggregate import by_expiry, group_by, row_panes, totals
+from windrow.kernels.relational.aggregate import row_panes, totals
 from windrow.kernels.relational.distinct import distinct
 from windrow.kernels.relational.internal import build as outliving
 from windrow.kernels.relational.internal import operators as internal
@@ -84,6 +84,8 @@ class Builder:
             for stream in leaf.streams:
                 names = stream.schema.names
                 self.sources[stream.name] = [n for n in names if final(emit, stream, n)]
+        #: whether groups may become final one by one, each by the clock of its source
+        self.by_source = any(self.sources.values())
         self.leaves: list[Window] = []
         #: whether pieces are to tell where in its window each row is
         self.placing = False
@@ -95,11 +97,6 @@ class Builder:
         self.built: dict[int, Operator] = {}
         #: the same of streams, below windows, and of tables
         self.sources_built: dict[int, Operator] = {}
-
-    @property
-    def by_source(self) -> bool:
-        """Whether groups may become final one by one, each by the clock of its source."""
-        return any(self.sources.values())
 
     # The root.
 
@@ -113,9 +110,8 @@ class Builder:
         emit, word = self.emit, self.emit.meaning
         below = self._staying() if self.internal and not self.restores else self.of(emit.input)
         if self.restores:
-            return emission.Restored(
-                emit, emission.ByCount(below, self.choice.buckets) if emit.restores_by_value else below
-            )
+            below = emission.ByCount(below, self.choice.buckets) if emit.restores_by_value else below
+            return emission.Restored(emit, below)
         if self.reported:
             return emission.Reports(emit, below)
         places = self._places()
@@ -154,9 +150,7 @@ class Builder:
         matched = any(isinstance(node, ops.Exists) for node in nodes)
         if not outlasting and (matched or any(_external_str(leaf) for leaf in emit.leaves)):
             return self._outliving()
-        known = self.choice.strategy is not layouts.Strategy.NT and all(
-            isinstance(leaf.spec, OwnInterval) for leaf in emit.leaves
-        )
+        known = not self._is_nt and all(isinstance(leaf.spec, OwnInterval) for leaf in emit.leaves)
         births = internal.Births.FIRST if matched else internal.Births.RESULTS
         return internal.Staying(emit, self.of(emit.input), births, known, self.choice.buckets)
 
@@ -186,14 +180,42 @@ class Builder:
         self.built[id(plan)] = built
         return built
 
-    @singledispatchmethod
     def _build(self, plan: Plan) -> Operator:
+        match plan:
+            case ops.Filter():
+                return Filtered(plan, self._reading([plan.predicate], plan, self.of(plan.input)))
+            case ops.Project():
+                return Projected(plan, self._reading([e for _, e in plan.outputs], plan, self.of(plan.input)))
+            case ops.Union():
+                return United(plan, [self.of(part) for part in plan.inputs])
+            case ops.Unnest():
+                return Unnested(plan, self.of(plan.input))
+            case ops.Distinct():
+                below = self.of(plan.input)
+                return distinct(below, self.choice, uniting=self.restores, tells=self._tells(plan))
+            case ops.Except():
+                left, right = self.of(plan.left), self.of(plan.right)
+                return negation.Difference(plan, left, right, self.choice, uniting=self.restores)
+            case ops.Limit():
+                return ranks.Limited(
+                    plan, self._reading([e for e, _ in plan.order], plan, self.of(plan.input))
+                )
+            case ops.Rank():
+                read = [*plan.partition, *(expression for expression, _ in plan.order)]
+                return ranks.Ranked(plan, self._reading(read, plan, self.of(plan.input)))
+            case Over():
+                return ranks.Framed(plan, self.of(plan.input))
+        return self._composed(plan)
+
+    @singledispatchmethod
+    def _composed(self, plan: Plan) -> Operator:
         raise refusal(type(plan).__name__)
 
-    @_build.register
+    @_composed.register
     def _(self, plan: Window) -> Operator:
         self.leaves.append(plan)
-        window = self._moving(plan)
+        # RESTORE takes SLIDE for a refresh period of a window that moves at every instant
+        window = replace(plan, spec=plan.spec.moving()) if self.restores else plan
         spec = window.spec
         ordered = isinstance(spec, rows.RowsWindow) and not spec.arrival_order and _projects(window.input)
         below = self._stream(window.input, window, ordered)
@@ -208,45 +230,24 @@ class Builder:
             kind = extents.ReportedSessions if self.reported else extents.Sessions
         else:
             kind = windowed.Intervals
-        window_operator = kind(window, below, 0 if self.restores else self.lag)
-        window_operator.late_lag = self.lag
+        entered = kind(window, below, 0 if self.restores else self.lag)
+        entered.late_lag, entered.ahead = self.lag, self.ahead
         if self.placing:
-            window_operator.carry(PLACE, POSITION if spec.reports_positions else TS)
-        window_operator.ahead = self.ahead
-        leaf: Operator = window_operator
+            entered.carry(PLACE, POSITION if spec.reports_positions else TS)
+        leaf: Operator = entered
         self.choice.label(leaf, plan.label)
         if leaves_unforeseen:
-            windowed.tell_apart(window_operator, len(self.leaves))
+            windowed.tell_apart(entered, len(self.leaves))
         if self.identifies:
-            leaf = windowed.Identified(window_operator, len(self.leaves), external=not plan.spec.internal)
+            leaf = windowed.Identified(entered, len(self.leaves), external=not plan.spec.internal)
             self.choice.label(leaf, plan.label)
         # restored results are told apart by when they end, so their windows say so from the start
-        told = self.choice.strategy is layouts.Strategy.NT and not self.restores
+        told = self._is_nt and not self.restores
         if told and plan.label.pattern in (Pattern.WKS, Pattern.WK):
             leaf = windowed.NegativeRows(leaf)
         return leaf
 
-    def _moving(self, plan: Window) -> Window:
-        """RESTORE takes SLIDE for a refresh period of a window that moves at every instant."""
-        return replace(plan, spec=plan.spec.moving()) if self.restores else plan
-
-    @_build.register
-    def _(self, plan: ops.Filter) -> Operator:
-        return Filtered(plan, self._reading([plan.predicate], plan, self.of(plan.input)))
-
-    @_build.register
-    def _(self, plan: ops.Project) -> Operator:
-        return Projected(plan, self._reading([e for _, e in plan.outputs], plan, self.of(plan.input)))
-
-    @_build.register
-    def _(self, plan: ops.Union) -> Operator:
-        return United(plan, [self.of(part) for part in plan.inputs])
-
-    @_build.register
-    def _(self, plan: ops.Distinct) -> Operator:
-        return distinct(self.of(plan.input), self.choice, uniting=self.restores, tells=self._tells(plan))
-
-    @_build.register
+    @_composed.register
     def _(self, plan: ops.Aggregate) -> Operator:
         ordered = any(function_of(call).ordered for _, call in plan.aggregates)
         if ordered and not plan.input.has_wattr:
@@ -254,40 +255,35 @@ class Builder:
         placing = self.placing = _asks_for_places(plan)
         below = self.of(plan.input)
         self.placing = False
-        found = totals.grouped(plan, self._reading(plan.reads, plan, below), self.choice, self._keys_of(plan))
+        reading = self._reading(plan.reads, plan, below)
+        found = totals.grouped(plan, reading, self.choice, self._keys_of(plan))
         leaf, between = _chain(below)
-        if found.inputs == (below,) and isinstance(leaf, ByTuple) and self._is_binned(plan):
+        if reading is below and isinstance(leaf, ByTuple) and self._is_binned(plan):
             return row_panes.Binned(plan, leaf, between, self.choice)
-        if found.inputs == (below,) and isinstance(leaf, Numbering) and placing and self._is_paned(plan):
+        if reading is below and isinstance(leaf, Numbering) and placing and self._is_paned(plan):
             return row_panes.RowPanes(plan, leaf, between, careful=any(map(can_fail, _read(plan))))
-        if type(found) is group_by.Grouped and by_expiry.ByEnd.fits(found):
-            return by_expiry.ByEnd(plan, found.inputs[0], self.choice, self._keys_of(plan))
-        if type(found) is group_by.Grouped and by_expiry.Candidates.fits(found):
-            return by_expiry.Candidates(plan, found.inputs[0], self.choice, self._keys_of(plan))
         return found
 
     def _is_binned(self, plan: ops.Aggregate) -> bool:
         """Whether states by value of the attribute stand for the rows of a slide-by-tuple window."""
-        functions = [function_of(call) for _, call in plan.aggregates]
-        turns = any(function.ordered for function in functions) and plan.leaves[0].spec.counts_arrivals
-        listed = any(function.size is Size.LISTS for function in functions)
         spec: Any = plan.leaves[0].spec
-        if spec.partition_by or spec.range is None:
+        if spec.partition_by or spec.range is None or not self._is_in_states(plan):
             return False
-        plain = not (self.internal or self.restores or turns or listed or any(self.sources.values()))
-        return self.choice.options.bins and plain and not any(map(can_fail, _read(plan)))
+        listed = any(function_of(call).size is Size.LISTS for _, call in plan.aggregates)
+        return not listed and not any(map(can_fail, _read(plan)))
 
     def _is_paned(self, plan: ops.Aggregate) -> bool:
         """Whether states of panes stand for the rows of a window that is counted in rows."""
         spec = plan.leaves[0].spec
-        turns = any(function_of(call).ordered for _, call in plan.aggregates) and spec.counts_arrivals
-        plain = not (self.internal or self.restores or turns or any(self.sources.values()))
-        return (
-            self.choice.options.bins
-            and plain
-            and spec.reports_positions
-            and not getattr(spec, "partition_by", ())
-        )
+        whole = spec.reports_positions and not getattr(spec, "partition_by", ())
+        return whole and self._is_in_states(plan)
+
+    def _is_in_states(self, plan: ops.Aggregate) -> bool:
+        """Whether states may stand for the rows of a window that rows move."""
+        ordered = any(function_of(call).ordered for _, call in plan.aggregates)
+        turns = ordered and plan.leaves[0].spec.counts_arrivals
+        plain = not (self.internal or self.restores or turns or self.by_source)
+        return self.choice.options.bins and plain
 
     def _keys_of(self, plan: ops.Aggregate) -> dict[str, int]:
         """The key that holds the source, for each column by which groups are final by themselves."""
@@ -301,7 +297,7 @@ class Builder:
                         found.setdefault(column, place)
         return found
 
-    @_build.register
+    @_composed.register
     def _(self, plan: ops.Join) -> Operator:
         _refuse_bounds(plan.predicate)
         names = [part.schema.names for part in plan.inputs]
@@ -325,35 +321,29 @@ class Builder:
     def _is_ahead(self, plan: ops.Join) -> bool:
         """Whether rows are joined as they come although they begin later. Bounds are not known so early: they
         are those of the report."""
-        leaves = [_window_of(part) for part in plan.inputs]
-        bounds = any(part.reads_window_bounds for part in plan.inputs)
         eager = self.choice.options.evaluation is layouts.Evaluation.EAGER and self.emit.is_periodic
-        plain = not (self.internal or self.restores or self.by_source or bounds)
-        return (
-            eager
-            and plain
-            and self.choice.strategy is not layouts.Strategy.NT
-            and all(leaf is not None and isinstance(leaf.spec, OwnInterval) for leaf in leaves)
-        )
+        bounds = any(part.reads_window_bounds for part in plan.inputs)
+        if not eager or bounds or self.internal or self.restores or self.by_source or self._is_nt:
+            return False
+        return all(_own_interval(part) for part in plan.inputs)
+
+    @property
+    def _is_nt(self) -> bool:
+        return self.choice.strategy is layouts.Strategy.NT
 
     def _is_catalogued(self, plan: ops.Join) -> bool:
         """Whether results are found by the numbers of the rows that leave count-based windows.
 
         Where only changes read them, to find them again takes half the time, and keeps no results.
         """
-        leaves = [_window_of(part) for part in plan.inputs]
         forced = self.choice.options.counted
         wanted = forced is layouts.Counted.CATALOGUES or (forced is None and id(plan) not in self.telling)
-        plain = not (self.internal or self.restores or self.reported)
-        return (
-            wanted
-            and plain
-            and self.choice.strategy is not layouts.Strategy.NT
-            and all(leaf is not None for leaf in leaves)
-            and any(leaf is not None and not isinstance(leaf.spec, OwnInterval) for leaf in leaves)
-        )
+        if not wanted or self.internal or self.restores or self.reported or self._is_nt:
+            return False
+        known = [_own_interval(part) for part in plan.inputs]
+        return None not in known and not all(known)
 
-    @_build.register
+    @_composed.register
     def _(self, plan: ops.TableJoin) -> Operator:
         _refuse_bounds(plan.predicate)
         below = self.of(plan.input)
@@ -368,21 +358,15 @@ class Builder:
     def _reach(self, plan: Plan) -> int | None:
         """How much older than the clock a row can be when it comes; None if there is no limit."""
         leaves = plan.leaves
-        told = self.choice.strategy is not layouts.Strategy.NT and not any(
-            leaf.keeps_late_rows for leaf in leaves
-        )
-        told = told and not plan.reads_window_bounds  # a row comes again in every extent it is in
-        if self.restores or not told or not all(isinstance(leaf.spec, OwnInterval) for leaf in leaves):
+        late = any(leaf.keeps_late_rows for leaf in leaves)
+        # a row comes again in every extent whose bounds are read
+        again = self.restores or self._is_nt or late or plan.reads_window_bounds
+        if again or not all(isinstance(leaf.spec, OwnInterval) for leaf in leaves):
             return None
         specs = [leaf.spec for leaf in leaves]
         return max((s.grid.period if s.grid else 0) + getattr(s, "lag", 0) for s in specs) + 1
 
-    @_build.register
-    def _(self, plan: ops.Except) -> Operator:
-        left, right = self.of(plan.left), self.of(plan.right)
-        return negation.Difference(plan, left, right, self.choice, uniting=self.restores)
-
-    @_build.register
+    @_composed.register
     def _(self, plan: ops.Exists) -> Operator:
         _refuse_bounds(plan.predicate)
         left, right = self.of(plan.left), self.of(plan.right)
@@ -395,23 +379,6 @@ class Builder:
             lapses=partners.lapses(self.choice.options) and not self.by_source,
             tells=self._tells(plan) and self.choice.options.tables is not layouts.Tables.LOOPS,
         )
-
-    @_build.register
-    def _(self, plan: ops.Limit) -> Operator:
-        return ranks.Limited(plan, self._reading([e for e, _ in plan.order], plan, self.of(plan.input)))
-
-    @_build.register
-    def _(self, plan: ops.Rank) -> Operator:
-        read = [*plan.partition, *(expression for expression, _ in plan.order)]
-        return ranks.Ranked(plan, self._reading(read, plan, self.of(plan.input)))
-
-    @_build.register
-    def _(self, plan: ops.Unnest) -> Operator:
-        return Unnested(plan, self.of(plan.input))
-
-    @_build.register
-    def _(self, plan: Over) -> Operator:
-        return ranks.Framed(plan, self.of(plan.input))
 
     def _reading(self, expressions: Sequence[Expression], plan: Plan, below: Operator) -> Operator:
         """With the bounds of the extents of a plan's own windows, if any expression reads them."""
@@ -456,6 +423,12 @@ def _window_of(plan: Plan) -> Window | None:
     while isinstance(plan, ops.Filter | ops.Project):
         plan = plan.input
     return plan if isinstance(plan, Window) else None
+
+
+def _own_interval(plan: Plan) -> bool | None:
+    """Whether the rows of one window say themselves when they leave; None if there is no such window."""
+    window = _window_of(plan)
+    return None if window is None else isinstance(window.spec, OwnInterval)
 
 
 def _chain(operator: Operator) -> tuple[Operator, list[Stateless]]:

@@ -43,7 +43,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -511,8 +510,3 @@ def taken(state: State, rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFr
     for name, frame in rows.items():
         found.setdefault(name, []).append(frame)
     return {name: pl.concat(frames) for name, frames in found.items()}
-
-
-def since(clock: Clock, state: State) -> Clock:
-    """The clock as it moves from the last re-evaluation on."""
-    return replace(clock, before=state.meta.get(RAN, clock.before))

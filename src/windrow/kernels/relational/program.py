@@ -43,7 +43,7 @@ from windrow.kernels.relational.operator import Operator, Projected, Step
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, VE, VS, blank, greatest_end
 from windrow.kernels.relational.windows.leaf import Intervals
 from windrow.kernels.state import State
-from windrow.windows.domain import INFINITY, Instant, Ints
+from windrow.windows.domain import INFINITY, Instant
 from windrow.windows.spec import SlideGrid
 
 Reached = Sequence[int | None]
@@ -69,26 +69,17 @@ class SubplanStep:
     #: the next states of its operators, by their places below its own
     states: Mapping[str, State]
     seconds: float
-    slides: tuple[Ints, ...]
-    entered: tuple[pl.DataFrame, ...]
-    last_end: int
-    reports: pl.DataFrame | None
-    first_report: int
+    #: what its windows tell the root
+    told: Step
     #: the same as queries see it, as far as it was asked for
     seen: dict[SubplanView, SubplanStep] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, pieces: pl.DataFrame, states: Mapping[str, State], seconds: float, step: Step) -> SubplanStep:
-        """What was found in a step of its own."""
-        told = tuple(step.slides), tuple(step.entered), step.last_end, step.reports, step.first_report
-        return cls(pieces, Lifts(pieces), states, seconds, *told)
-
     def tell(self, step: Step) -> None:
         """Tell the root of another query what the windows of the part told."""
-        step.slides += self.slides
-        step.entered += self.entered
-        step.last_end = max(step.last_end, self.last_end)
-        step.reports, step.first_report = self.reports, self.first_report
+        step.slides += self.told.slides
+        step.entered += self.told.entered
+        step.last_end = max(step.last_end, self.told.last_end)
+        step.reports, step.first_report = self.told.reports, self.told.first_report
         step.lifts = self.lifts
 
     def as_seen(self, view: SubplanView, join: Operator) -> SubplanStep:
@@ -102,22 +93,24 @@ class SubplanStep:
     def _ending(self, sooner: tuple[int, ...], join: Operator) -> SubplanStep:
         if not sooner:
             return self
-        by = sooner if len(sooner) > 1 else sooner * len(self.entered)
-        entered = tuple(ending(frame, each) for frame, each in zip(self.entered, by, strict=True))
-        last = max(map(greatest_end, entered), default=-FOREVER)
+        windows = self.told.entered
+        by = sooner if len(sooner) > 1 else sooner * len(windows)
+        entered = [ending(frame, each) for frame, each in zip(windows, by, strict=True)]
         if len(sooner) == 1:
-            pieces, lifts = ending(self.pieces, *sooner), self.lifts.ending(*sooner)
-        else:
-            pieces = _ending_with_the_first(self.pieces, join, sooner)
-            lifts = Lifts(pieces)
-        return replace(self, pieces=pieces, lifts=lifts, entered=entered, last_end=last, seen={})
+            return self._with(ending(self.pieces, *sooner), self.lifts.ending(*sooner), entered)
+        pieces = _ending_with_the_first(self.pieces, join, sooner)
+        return self._with(pieces, Lifts(pieces), entered)
 
     def _sampled(self, instants: tuple[SlideGrid, ...]) -> SubplanStep:
         if not instants:
             return self
-        pieces, entered = sampled(self.pieces, instants), tuple(sampled(e, instants) for e in self.entered)
+        pieces = sampled(self.pieces, instants)
+        return self._with(pieces, Lifts(pieces), [sampled(each, instants) for each in self.told.entered])
+
+    def _with(self, pieces: pl.DataFrame, lifts: Lifts, entered: list[pl.DataFrame]) -> SubplanStep:
         last = max(map(greatest_end, entered), default=-FOREVER)
-        return replace(self, pieces=pieces, lifts=Lifts(pieces), entered=entered, last_end=last, seen={})
+        told = replace(self.told, entered=entered, last_end=last)
+        return replace(self, pieces=pieces, lifts=lifts, told=told, seen={})
 
 
 def sampled(pieces: pl.DataFrame, instants: tuple[SlideGrid, ...]) -> pl.DataFrame:
@@ -128,16 +121,12 @@ def sampled(pieces: pl.DataFrame, instants: tuple[SlideGrid, ...]) -> pl.DataFra
     [(4, 8), (4, 8), (8, 12)]
     """
     for grid in instants:
-        pieces = pieces.with_columns(_next(grid, pieces[VS]), _next(grid, pieces[VE]))
+        for name in (VS, VE):
+            moments = pieces[name].to_numpy()
+            later = np.where(np.abs(moments) < FOREVER, grid.nexts(moments - 1), moments)
+            pieces = pieces.with_columns(pl.Series(name, later))
         pieces = pieces.filter(pl.col(VS) < pl.col(VE))
     return pieces
-
-
-def _next(grid: SlideGrid, column: pl.Series) -> pl.Series:
-    """The first instant of a grid at or after each moment."""
-    moments = column.to_numpy()
-    later = grid.origin - (grid.origin - moments) // grid.period * grid.period
-    return pl.Series(column.name, np.where(np.abs(moments) < FOREVER, later, moments))
 
 
 def _ending_with_the_first(pieces: pl.DataFrame, join: Operator, sooner: tuple[int, ...]) -> pl.DataFrame:
@@ -146,16 +135,12 @@ def _ending_with_the_first(pieces: pl.DataFrame, join: Operator, sooner: tuple[i
         (join,) = join.inputs
     ends = pieces[VE].to_numpy()
     for below, by in zip(join.inputs, sooner, strict=True):
-        leaf = _leaf(below)
+        leaf = below
+        while not isinstance(leaf, Intervals):
+            (leaf,) = leaf.inputs
         instants = pieces[leaf.window.instants].cast(pl.Int64).to_numpy()
         ends = np.minimum(ends, leaf.spec.spans(instants)[1] - by)
     return pieces.with_columns(pl.Series(VE, ends)).filter(pl.col(VS) < pl.col(VE))
-
-
-def _leaf(operator: Operator) -> Intervals:
-    while not isinstance(operator, Intervals):
-        (operator,) = operator.inputs
-    return operator
 
 
 @dataclass(frozen=True)
@@ -222,9 +207,8 @@ class RelationalProgram:
     ) -> None:
         self.emit = emit
         self.options = options or layouts.Options()
-        self.builder = build.Builder(
-            emit, layouts.Choice(self.options), as_relation=as_relation, by_group=by_group
-        )
+        choice = layouts.Choice(self.options)
+        self.builder = build.Builder(emit, choice, as_relation=as_relation, by_group=by_group)
         self.root = self.builder.root()
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
         #: why nothing waits for a report; a relation may be asked for at any time
@@ -238,79 +222,22 @@ class RelationalProgram:
         """The next states, the answers that became final, and the pieces they were made of."""
         if self.why_not_lazy is None:
             return self._lazily(states, news)
-        after: dict[str, State] = {}
-        answers, pieces = self._run(self.root, "0", states, news, after)
-        return after, answers, pieces
+        run = _Run(self.root, states, news)
+        answers, pieces = run.query(self.root, "0")
+        return run.after, answers, pieces
 
     def _lazily(self, states: States, news: News) -> tuple[States, pl.DataFrame, pl.DataFrame]:
         """Rows wait while no report is due."""
         waiting = states.get(emission.WAITING, State())
         if not emission.is_due(self.grids, waiting, news.clock):
             (below,) = self.root.inputs
-            return (
-                {**states, emission.WAITING: emission.put_away(waiting, news.rows)},
-                blank(self.root.columns),
-                blank(below.columns),
-            )
-        after = {emission.WAITING: State({}, {emission.RAN: news.clock.now})}
-        news = replace(
-            news, clock=emission.since(news.clock, waiting), rows=emission.taken(waiting, news.rows)
-        )
-        answers, pieces = self._run(self.root, "0", states, news, after)
-        return after, answers, pieces
-
-    def _run(
-        self, root: emission.Emission, path: str, states: States, news: News, after: dict[str, State]
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """One query, which may be a nested one: it has instants of its own."""
-        state = states.get(path, State())
-        emit = root.emit
-        clock = news.clock if root is self.root else news.clock.plain
-        lag = 0 if root.name == "restore" else build.lag_of(emit)
-        step = Step(clock, Slice.of(clock, lag), news.rows, news.changes)
-        step.until = news.until if root is self.root else -FOREVER
-        step.grids = news.parts.reports if root is self.root else ()
-        step.last_end = max(state.meta.get(LAST_END, -FOREVER), _last_change(emit, news, build.lag_of(emit)))
-        (below,) = root.inputs
-        if root.needs_last_end and step.slice.ended:
-            asking = replace(step, slides=[], entered=[])
-            self._advanced(below, f"{path}.0", states, news, {}, asking)
-            step.last_end = asking.last_end
-        pieces = self._advanced(below, f"{path}.0", states, news, after, step)
-        own, answers = root.advance(state, [pieces], step)
-        after[path] = State(own.chunks, {**own.meta, LAST_END: step.last_end})
-        return answers, pieces
-
-    def _advanced(
-        self, operator: Operator, path: str, states: States, news: News, after: dict[str, State], step: Step
-    ) -> pl.DataFrame:
-        name = news.parts.names.get(path)
-        if name is None:
-            return self._run_part(operator, path, states, news, after, step)
-        if name not in news.parts.done:
-            began, others = perf_counter(), _seconds(news.parts)
-            inside = replace(step, slides=[], entered=[], last_end=-FOREVER, lifts=None)
-            found = self._run_part(operator, path, states, news, after, inside)
-            seconds = perf_counter() - began - (_seconds(news.parts) - others)
-            news.parts.done[name] = SubplanStep.of(found, news.parts.states(path, after), seconds, inside)
-        part = news.parts.done[name].as_seen(news.parts.views.get(path, SubplanView()), operator)
-        part.tell(step)
-        return part.pieces
-
-    def _run_part(
-        self, operator: Operator, path: str, states: States, news: News, after: dict[str, State], step: Step
-    ) -> pl.DataFrame:
-        inputs = []
-        for place, below in enumerate(operator.inputs):
-            step.lifts = None
-            if isinstance(below, emission.Emission):
-                inputs.append(self._run(below, f"{path}.{place}", states, news, after)[0])
-            else:
-                inputs.append(self._advanced(below, f"{path}.{place}", states, news, after, step))
-        after[path], found = operator.advance(states.get(path, State()), inputs, step)
-        if not (isinstance(operator, Projected) and operator.only_drops):
-            step.lifts = None
-        return found
+            after = {**states, emission.WAITING: emission.put_away(waiting, news.rows)}
+            return after, blank(self.root.columns), blank(below.columns)
+        ran = waiting.meta.get(emission.RAN, news.clock.before)
+        rows = emission.taken(waiting, news.rows)
+        run = _Run(self.root, states, replace(news, clock=replace(news.clock, before=ran), rows=rows))
+        answers, pieces = run.query(self.root, "0")
+        return {emission.WAITING: State({}, {emission.RAN: news.clock.now}), **run.after}, answers, pieces
 
     def operators(self) -> Iterator[tuple[str, Operator]]:
         """Every operator with its place in the tree, parents first."""
@@ -323,6 +250,65 @@ class RelationalProgram:
             for path, operator in self.operators()
             if path in states
         } | ({emission.WAITING: _waiting(states[emission.WAITING])} if emission.WAITING in states else {})
+
+
+@dataclass
+class _Run:
+    """One step of a query: the states before it, and those after it as far as they are known."""
+
+    root: emission.Emission
+    states: States
+    news: News
+    after: dict[str, State] = field(default_factory=dict)
+
+    def query(self, root: emission.Emission, path: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The answers of one query, which may be a nested one: it has instants of its own."""
+        state, news, emit = self.states.get(path, State()), self.news, root.emit
+        clock = news.clock if root is self.root else news.clock.plain
+        lag = 0 if root.name == "restore" else build.lag_of(emit)
+        step = Step(clock, Slice.of(clock, lag), news.rows, news.changes)
+        if root is self.root:
+            step.until, step.grids = news.until, news.parts.reports
+        step.last_end = max(state.meta.get(LAST_END, -FOREVER), _last_change(emit, news, build.lag_of(emit)))
+        (below,) = root.inputs
+        if root.needs_last_end and step.slice.ended:
+            asking = replace(step, slides=[], entered=[])
+            _Run(self.root, self.states, news).advanced(below, f"{path}.0", asking)
+            step.last_end = asking.last_end
+        pieces = self.advanced(below, f"{path}.0", step)
+        own, answers = root.advance(state, [pieces], step)
+        self.after[path] = State(own.chunks, {**own.meta, LAST_END: step.last_end})
+        return answers, pieces
+
+    def advanced(self, operator: Operator, path: str, step: Step) -> pl.DataFrame:
+        """The pieces of an operator; of a part, as whoever came first has found them."""
+        parts = self.news.parts
+        name = parts.names.get(path)
+        if name is None:
+            return self._found(operator, path, step)
+        if name not in parts.done:
+            began, others = perf_counter(), _seconds(parts)
+            inside = replace(step, slides=[], entered=[], last_end=-FOREVER, lifts=None)
+            found = self._found(operator, path, inside)
+            seconds = perf_counter() - began - (_seconds(parts) - others)
+            states = parts.states(path, self.after)
+            parts.done[name] = SubplanStep(found, Lifts(found), states, seconds, inside)
+        part = parts.done[name].as_seen(parts.views.get(path, SubplanView()), operator)
+        part.tell(step)
+        return part.pieces
+
+    def _found(self, operator: Operator, path: str, step: Step) -> pl.DataFrame:
+        inputs = []
+        for place, below in enumerate(operator.inputs):
+            step.lifts = None
+            if isinstance(below, emission.Emission):
+                inputs.append(self.query(below, f"{path}.{place}")[0])
+            else:
+                inputs.append(self.advanced(below, f"{path}.{place}", step))
+        self.after[path], found = operator.advance(self.states.get(path, State()), inputs, step)
+        if not (isinstance(operator, Projected) and operator.only_drops):
+            step.lifts = None
+        return found
 
 
 def _seconds(parts: Parts) -> float:

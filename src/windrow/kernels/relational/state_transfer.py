@@ -21,6 +21,7 @@ from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.kernels.clock import Clock, Slice
 from windrow.kernels.relational import build, emission, negation
 from windrow.kernels.relational import expiry_layouts as layouts
+from windrow.kernels.relational.aggregate.by_expiry import Lifts
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.relational.program import LAST_END, RelationalProgram, States, SubplanStep, SubplanView
@@ -143,12 +144,12 @@ def begun_over(
     ]
     _, results = operator.advance(State(), rows, step)
     told = replace(step, entered=rows, last_end=max(map(greatest_end, rows), default=-FOREVER))
-    part = SubplanStep.of(results, {}, 0.0, told).as_seen(view, operator)
+    part = SubplanStep(results, Lifts(results), {}, 0.0, told).as_seen(view, operator)
     found: dict[str, State] = {}
     pieces = _run(program.root.inputs[0], "0.0", {mine: part.pieces}, {}, found, replace(step, lifts=None))
     silent = Clock(ran, ran)
     own, _ = program.root.advance(State(), [pieces], replace(step, clock=silent, slice=Slice.of(silent, lag)))
-    found["0"] = State(own.chunks, {**own.meta, LAST_END: part.last_end})
+    found["0"] = State(own.chunks, {**own.meta, LAST_END: part.told.last_end})
     return found
 
 

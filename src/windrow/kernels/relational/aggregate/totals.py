@@ -48,7 +48,7 @@ from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.combiners import GREATEST, TOTAL
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.aggregate.by_expiry import Lifts
+from windrow.kernels.relational.aggregate import by_expiry
 from windrow.kernels.relational.aggregate.group_by import AT, CELL, GROUP, SHOWN, WAITING, Grouped, lowered
 from windrow.kernels.relational.expiry_layouts import MERGED, Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
@@ -193,6 +193,9 @@ def grouped(
             code="unsupported",
             hint="take COUNT or SUM",
         )
+    for kind in (by_expiry.ByEnd, by_expiry.Candidates):
+        if kind.fits(general):
+            return kind(plan, below, choice, sources)
     return general
 
 
@@ -270,7 +273,7 @@ class Running(Grouped):
         """Totals are made of states, whatever rows they come from."""
         if self.by_rows:
             return super()._taken(pieces, step)
-        return (step.lifts or Lifts(pieces)).states(self.measures).select(list(self.pieces))
+        return (step.lifts or by_expiry.Lifts(pieces)).states(self.measures).select(list(self.pieces))
 
     def _leaving(self, state: State, lifted: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, Chunks]:
         """What leaves in the step, and what is to leave later."""
