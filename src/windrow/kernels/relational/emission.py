@@ -51,7 +51,7 @@ import polars as pl
 from windrow.algebra.operators import TableJoin
 from windrow.algebra.plan import Emit, StreamWord
 from windrow.kernels.clock import Clock
-from windrow.kernels.columnar.columns import picked, to_frame
+from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Step
@@ -506,7 +506,7 @@ def put_away(state: State, rows: Mapping[str, pl.DataFrame]) -> State:
 
 def taken(state: State, rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """All rows that waited, and those of the step."""
-    found = {name: [to_frame(chunk.table) for chunk in chunks] for name, chunks in state.chunks.items()}
+    found = {name: [chunk.frame for chunk in chunks] for name, chunks in state.chunks.items()}
     for name, frame in rows.items():
         found.setdefault(name, []).append(frame)
     return {name: pl.concat(frames) for name, frames in found.items()}

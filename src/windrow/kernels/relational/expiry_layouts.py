@@ -56,9 +56,8 @@ import numpy as np
 import polars as pl
 
 from windrow.errors import QueryError
-from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.relational.operator import Operator
-from windrow.kernels.relational.signed_rows import FOREVER, VE, Columns, N, consolidated, together
+from windrow.kernels.relational.signed_rows import FOREVER, VE, Columns, N, consolidated, parted, together
 from windrow.kernels.state import Chunk
 from windrow.windows.patterns import Label, Pattern
 
@@ -94,7 +93,7 @@ def chunks_of(frame: pl.DataFrame) -> Chunks:
 
 def frame_of(chunks: Sequence[Chunk], columns: Columns) -> pl.DataFrame:
     """All rows of some chunks."""
-    return together([to_frame(chunk.table) for chunk in chunks], columns)
+    return together([chunk.frame for chunk in chunks], columns)
 
 
 @dataclass(frozen=True)
@@ -118,9 +117,9 @@ class ExpiryLayout(ABC):
             if chunk.first >= stop:
                 kept.append(chunk)
             elif chunk.last < stop:
-                expired.append(to_frame(chunk.table))
+                expired.append(chunk.frame)
             else:
-                frame = to_frame(chunk.table)
+                frame = chunk.frame
                 expired.append(frame.filter(pl.col(VE) < stop))
                 kept += chunks_of(frame.filter(pl.col(VE) >= stop))
         return together(expired, columns), tuple(kept)
@@ -152,7 +151,7 @@ class Fifo(ExpiryLayout):
         if not frame.height:
             return chunks
         if chunks and frame.height + chunks[-1].table.num_rows <= _small(chunks):
-            return (*chunks[:-1], chunk_of(pl.concat([to_frame(chunks[-1].table), frame])))
+            return (*chunks[:-1], chunk_of(pl.concat([chunks[-1].frame, frame])))
         if len(chunks) >= MOST_CHUNKS:
             chunks = merged_pairs(chunks)
         return (*chunks, chunk_of(frame))
@@ -183,12 +182,12 @@ class Calendar(ExpiryLayout):
         if not frame.height:
             return chunks
         if chunks and frame.height + chunks[-1].table.num_rows <= SMALL_CHUNK:
-            frame = pl.concat([to_frame(chunks[-1].table), frame])
+            frame = pl.concat([chunks[-1].frame, frame])
             chunks = chunks[:-1]
         if len(chunks) + self._parts(frame) > max(MOST_CHUNKS, 4 * self.buckets):
             by_size = sorted(chunks, key=lambda chunk: chunk.table.num_rows, reverse=True)
             chunks, small = tuple(by_size[: self.buckets]), by_size[self.buckets :]
-            frame = pl.concat([*(to_frame(chunk.table) for chunk in small), frame])
+            frame = pl.concat([*(chunk.frame for chunk in small), frame])
         return (*chunks, *self._cut(frame))
 
     def due(self, chunks: Chunks, stop: int, columns: Columns) -> tuple[pl.DataFrame, Chunks]:
@@ -198,14 +197,14 @@ class Calendar(ExpiryLayout):
         if not large:
             return expired, kept
         others = tuple(chunk for chunk in kept if all(chunk is not one for one in large))
-        return expired, (*others, *(part for chunk in large for part in self._cut(to_frame(chunk.table))))
+        return expired, (*others, *(part for chunk in large for part in self._cut(chunk.frame)))
 
     def forget(self, chunks: Chunks, stop: int) -> Chunks:
         kept = super().forget(chunks, stop)
         if not kept or kept[-1].first >= stop:
             return kept
         # new rows keep the last chunk from being over, so what has expired in it leaves by itself
-        return (*kept[:-1], *chunks_of(to_frame(kept[-1].table).filter(pl.col(VE) >= stop)))
+        return (*kept[:-1], *chunks_of(kept[-1].frame.filter(pl.col(VE) >= stop)))
 
     def _parts(self, frame: pl.DataFrame) -> int:
         return 1 if frame.height <= SMALL_CHUNK else min(self.buckets, frame.height // TINY_CHUNK)
@@ -234,11 +233,10 @@ class ExpiryList(ExpiryLayout):
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not frame.height:
             return chunks
-        return chunks_of(pl.concat([*(to_frame(chunk.table) for chunk in chunks), frame]))
+        return chunks_of(pl.concat([*(chunk.frame for chunk in chunks), frame]))
 
     def forget(self, chunks: Chunks, stop: int) -> Chunks:
-        frames = [to_frame(chunk.table).filter(pl.col(VE) >= stop) for chunk in chunks]
-        return tuple(chunk for frame in frames for chunk in chunks_of(frame))
+        return tuple(kept for chunk in chunks for kept in chunks_of(chunk.frame.filter(pl.col(VE) >= stop)))
 
 
 @dataclass(frozen=True)
@@ -252,7 +250,7 @@ class Hashed(ExpiryLayout):
             return chunks
         if not chunks:
             return chunks_of(consolidated(frame))
-        first, *waiting = (to_frame(chunk.table) for chunk in chunks)
+        first, *waiting = (chunk.frame for chunk in chunks)
         waiting.append(frame)
         if sum(new.height for new in waiting) * 4 < first.height and len(waiting) < MOST_CHUNKS:
             return (chunks[0], *chunks_of(consolidated(pl.concat(waiting))))
@@ -272,7 +270,7 @@ class Sorted(ExpiryLayout):
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not frame.height:
             return chunks
-        open_, ending = split_at_end(frame)
+        open_, ending = parted(frame, frame[VE] >= FOREVER)
         others, endless = self._halves(chunks)
         return (*Calendar(self.buckets).add(others, ending), *Hashed().add(endless, open_))
 
@@ -284,12 +282,6 @@ class Sorted(ExpiryLayout):
     def _halves(chunks: Chunks) -> tuple[Chunks, Chunks]:
         ending = tuple(chunk for chunk in chunks if chunk.first < FOREVER)
         return ending, tuple(chunk for chunk in chunks if chunk.first >= FOREVER)
-
-
-def split_at_end(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows without a known end, and those with one."""
-    open_ = frame[VE] >= FOREVER
-    return frame.filter(open_), frame.filter(~open_)
 
 
 def condensed(
@@ -312,15 +304,14 @@ def merged_pairs(chunks: Chunks) -> Chunks:
     """Neighbouring chunks put together, so that there are half as many."""
     pairs = [chunks[place : place + 2] for place in range(0, len(chunks), 2)]
     return tuple(
-        pair[0] if len(pair) == 1 else chunk_of(pl.concat([to_frame(chunk.table) for chunk in pair]))
-        for pair in pairs
+        pair[0] if len(pair) == 1 else chunk_of(pl.concat([chunk.frame for chunk in pair])) for pair in pairs
     )
 
 
 def count_of(chunks: Chunks) -> int:
     """How many rows chunks hold, copies counted."""
     return sum(
-        int(np.abs(to_frame(chunk.table)[N].to_numpy()).sum())
+        int(np.abs(chunk.frame[N].to_numpy()).sum())
         if N in chunk.table.column_names
         else chunk.table.num_rows
         for chunk in chunks
@@ -419,9 +410,6 @@ class Options:
             )
 
 
-__all__ = ["Choice", "Options", "Strategy"]
-
-
 @dataclass
 class Choice:
     """The options for one plan, and the label of each operator's output."""
@@ -477,11 +465,7 @@ class Choice:
 
     def layout(self, operator: Operator) -> ExpiryLayout:
         """How the rows of an operator are kept."""
-        label = self.labels.get(id(operator))
-        if not self.known(operator) or label is None:
+        if not self.known(operator):
             return Sorted(self.buckets) if id(operator) in self.mixed else Hashed()
-        if self.strategy is Strategy.DIRECT:
-            return ExpiryList()
-        if label.pattern is Pattern.MON:
-            return Fifo()
-        return Fifo() if label.fifo else Calendar(self.buckets)
+        never = self.labels[id(operator)].pattern is Pattern.MON
+        return Fifo() if never and self.strategy is not Strategy.DIRECT else self.ending(operator)

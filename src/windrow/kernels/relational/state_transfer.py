@@ -17,15 +17,16 @@ import polars as pl
 
 from windrow.algebra.canonical import canonical_text
 from windrow.algebra.operators import Exists, Filter, Join, Project
-from windrow.algebra.plan import Emit, Plan, Scan, Window
+from windrow.algebra.plan import Emit, Plan, Scan, Window, nodes_to_windows
 from windrow.kernels.clock import Clock, Slice
 from windrow.kernels.relational import build, emission, negation
 from windrow.kernels.relational import expiry_layouts as layouts
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.by_expiry import Lifts
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.relational.program import LAST_END, RelationalProgram, States, SubplanStep, SubplanView
-from windrow.kernels.relational.signed_rows import FOREVER, VE, VS, Columns, blank, greatest_end
+from windrow.kernels.relational.signed_rows import FOREVER, VE, Columns, blank, greatest_end
 from windrow.kernels.relational.windows.leaf import Intervals
 from windrow.kernels.state import State
 
@@ -62,10 +63,9 @@ class _Source:
 
 def why_not_rebuilt(old: RelationalProgram, new: RelationalProgram) -> str | None:
     """Why the states of one plan cannot be made of those of another; None if they can."""
-    for program in (old, new):
-        found = _why_not(program)
-        if found is not None:
-            return found
+    why = _why_not(old) or _why_not(new)
+    if why is not None:
+        return why
     before, after = _sources(old), _sources(new)
     if before.keys() != after.keys():
         return "its windows keep other columns or conditions"
@@ -172,8 +172,7 @@ def _run(
 
 def _begun(held: pl.DataFrame, columns: Columns, step: Step, since: int = -FOREVER) -> pl.DataFrame:
     """Held rows that are not over, as if they had been there since an instant, or from the beginning."""
-    alive = held.filter(pl.col(VE) >= step.slice.stop)
-    return alive.with_columns(pl.lit(since, pl.Int64).alias(VS)).select(list(columns))
+    return signed.begun(held.filter(pl.col(VE) >= step.slice.stop), since).select(list(columns))
 
 
 def _right_side(state: State) -> State:
@@ -191,7 +190,7 @@ def _why_not(program: RelationalProgram) -> str | None:
         return "its results outlive their rows"
     if any(program.builder.sources.values()):
         return "its groups become final one by one"
-    for node in _own(emit.input):
+    for node in nodes_to_windows(emit.input):
         if not isinstance(node, Join | Exists | Filter | Project | Window):
             return "it keeps less than the rows of its windows, or sees a table"
     for leaf in emit.leaves:
@@ -202,11 +201,8 @@ def _why_not(program: RelationalProgram) -> str | None:
             return "it has a query within"
     if len(_sources(program)) < len(emit.leaves):
         return "the rows of a window are held by nobody, or it is read twice"
-    return (
-        None
-        if all(_holds_rows(each) for each in _sources(program).values())
-        else ("the rows of a window are held by nobody")
-    )
+    holds = all(_holds_rows(each) for each in _sources(program).values())
+    return None if holds else "the rows of a window are held by nobody"
 
 
 def _holds_rows(source: _Source) -> bool:
@@ -233,7 +229,7 @@ def _sources(program: RelationalProgram) -> dict[str, _Source]:
 def _found(program: RelationalProgram, emit: Emit) -> Iterator[_Source]:
     built = program.builder.built
     paths = {id(operator): path for path, operator in program.operators()}
-    for node in _own(emit.input):
+    for node in nodes_to_windows(emit.input):
         holder = built.get(id(node))
         if not isinstance(node, Join | Exists) or holder is None:
             continue
@@ -247,13 +243,6 @@ def _is_source(node: Plan) -> bool:
     while isinstance(node, Filter | Project):
         node = node.input
     return isinstance(node, Window)
-
-
-def _own(node: Plan) -> Iterator[Plan]:
-    """The nodes of a query, down to its windows."""
-    yield node
-    for child in () if isinstance(node, Window) else node.children:
-        yield from _own(child)
 
 
 def held_rows(program: RelationalProgram, states: States) -> Iterator[tuple[Plan, pl.DataFrame]]:

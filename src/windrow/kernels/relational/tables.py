@@ -38,10 +38,10 @@ from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import frame_of as columns_from
 from windrow.kernels.relational import expiry_layouts as layouts
-from windrow.kernels.relational import operator
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.join.partners import Condition, keyed, satisfying
-from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, TS, TURN, VE, VS, Columns, N
+from windrow.kernels.relational.operator import Operator, Step
+from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, TS, Columns, N
 from windrow.kernels.state import State
 from windrow.windows.domain import INFINITY, Instant, check_instant
 
@@ -55,6 +55,7 @@ class TableContents:
         self.table = table
         self.rows: Counter[Values] = Counter()
         self._places = [table.schema.index(name) for name in table.key]
+        self._never_again = table.kind is catalog.TableKind.NRR
         self._present: set[Values] = set()
         #: keys that no row of an NRR table may have any more
         self.retired: set[Values] = set()
@@ -72,23 +73,23 @@ class TableContents:
             self._check_keys({self._key(row) for row in gone}, [self._key(row) for row in new])
 
     def _check_keys(self, freed: set[Values], keys: Sequence[Values]) -> None:
-        never = self.table.kind is catalog.TableKind.NRR
+        never = self._never_again
         seen: set[Values] = set()
         for key in keys:
             if key in seen or (key in self._present and (never or key not in freed)) or key in self.retired:
-                raise self._taken(key, never=never)
+                raise self._taken(key)
             seen.add(key)
 
-    def _taken(self, key: Values, *, never: bool) -> DataError:
-        has = "has, or had, a row with key" if never else "has a row with key"
+    def _taken(self, key: Values) -> DataError:
+        told = f"has a row with key {key!r} already"
         hint = "delete the old row in the same update"
-        if never:
+        if self._never_again:
+            told = f"has, or had, a row with key {key!r}"
             hint = (
                 "keys of an NRR table are not used again: old results would seem to mean it;"
                 " declare it without KEY, or as a RELATION"
             )
-        already = "" if never else " already"
-        return DataError(f"table `{self.table.name}` {has} {key!r}{already}", code="key-reused", hint=hint)
+        return DataError(f"table `{self.table.name}` {told}", code="key-reused", hint=hint)
 
     def apply(self, gone: Iterable[Values], new: Iterable[Values]) -> None:
         """Rows leave, then rows come."""
@@ -97,16 +98,14 @@ class TableContents:
             if not self.rows[row]:
                 del self.rows[row]
             if self._places:
-                self._leave(self._key(row))
+                key = self._key(row)
+                self._present.discard(key)
+                if self._never_again:
+                    self.retired.add(key)
         for row in new:
             self.rows[row] += 1
             if self._places:
                 self._present.add(self._key(row))
-
-    def _leave(self, key: Values) -> None:
-        self._present.discard(key)
-        if self.table.kind is catalog.TableKind.NRR:
-            self.retired.add(key)
 
     def difference(self, rows: Iterable[Values]) -> tuple[list[Values], list[Values]]:
         """What has to leave and to come for these to be the rows of the table."""
@@ -121,6 +120,7 @@ class TableContents:
 
 AT = "#at"
 CHANGES = "changes"
+CHANGE: Columns = {AT: INT, N: INT}
 #: the number of a row, where it matters which rows have found a partner
 ROW = "#row"
 
@@ -190,7 +190,7 @@ def changes_at(
     )
 
 
-class TablePieces(operator.Operator):
+class TablePieces(Operator):
     """A RELATION as pieces. `lag` is 1 where the answer at E sees the table as it is before E."""
 
     name = "table"
@@ -199,11 +199,9 @@ class TablePieces(operator.Operator):
         self.scan = scan
         self.lag = lag
         self.columns = signed.columns_of(scan.schema)
-        self.changed: Columns = signed.columns_of(scan.schema, {AT: INT, N: INT})
+        self.changed = signed.columns_of(scan.schema, CHANGE)
 
-    def advance(
-        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
-    ) -> tuple[State, pl.DataFrame]:
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         frame = signed.together(
             [layouts.frame_of(state.of(CHANGES), self.changed), changes_of(self.scan, step)], self.changed
         )
@@ -213,17 +211,12 @@ class TablePieces(operator.Operator):
         if step.reports is not None:
             begins = step.first_report + np.searchsorted(step.reports["at"].to_numpy(), frame[AT].to_numpy())
         due = begins < step.slice.stop
-        found = frame.filter(pl.Series(due)).with_columns(
-            pl.Series(VS, begins[due], dtype=pl.Int64),
-            pl.lit(FOREVER, pl.Int64).alias(VE),
-            pl.lit(-FOREVER, pl.Int64).alias(TS),
-        )
-        return State({CHANGES: layouts.chunks_of(frame.filter(pl.Series(~due)))}), found.select(
-            list(self.columns)
-        )
+        found, later = signed.parted(frame, due)
+        pieces = signed.pieces(found, self.columns, begins[due], n=found[N])
+        return State({CHANGES: layouts.chunks_of(later)}), pieces
 
 
-class LookedUp(operator.Operator):
+class LookedUp(Operator):
     """⋈ with an NRR: each row sees the changes before its own instant.
 
     No row to come is older than the clock by more than `reach`, so that changes before that are added up;
@@ -232,20 +225,17 @@ class LookedUp(operator.Operator):
 
     name = "⋈ NRR"
 
-    def __init__(self, plan: ops.TableJoin, below: operator.Operator, reach: int | None = None) -> None:
+    def __init__(self, plan: ops.TableJoin, below: Operator, reach: int | None = None) -> None:
         self.inputs = (below,)
         self.reach = reach
         self.outer = plan.outer
         self.scan = plan.table
         self.condition = Condition(plan.predicate, [plan.input.schema.names, plan.table.schema.names])
-        self.changed: Columns = signed.columns_of(self.scan.schema, {AT: INT, N: INT})
-        values = {n: d for n, d in below.columns.items() if n not in (*SIGNED, TURN)}
-        table = signed.columns_of(self.scan.schema, {})
-        self.columns = values | table | SIGNED
+        self.changed = signed.columns_of(self.scan.schema, CHANGE)
+        self.table = signed.columns_of(self.scan.schema, {})
+        self.columns = signed.values_of(below.columns) | self.table | SIGNED
 
-    def advance(
-        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
-    ) -> tuple[State, pl.DataFrame]:
+    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = changes_of(self.scan, step)
         history = signed.together([layouts.frame_of(state.of(CHANGES), self.changed), new], self.changed)
         if new.height:
@@ -258,18 +248,16 @@ class LookedUp(operator.Operator):
         numbered = rows.with_row_index(ROW)
         found = self._found(numbered, history.rename({N: "#m"}), [ROW, *self.columns])
         alone = numbered.join(found.select(ROW).unique(), on=ROW, how="anti")
-        missing = [
-            pl.lit(None, kind).alias(name) for name, kind in signed.columns_of(self.scan.schema, {}).items()
-        ]
+        missing = (pl.lit(None, kind).alias(name) for name, kind in self.table.items())
         padded = alone.with_columns(missing).select(list(self.columns))
         return state, signed.together([found.select(list(self.columns)), padded], self.columns)
 
     def _added_up(self, history: pl.DataFrame, floor: int) -> pl.DataFrame:
         if self.reach is None or floor >= FOREVER or floor <= -FOREVER:
             return history
-        old = pl.col(AT) < floor - self.reach
+        old, others = signed.parted(history, history[AT] < floor - self.reach)
         then = pl.lit(floor - self.reach - 1, pl.Int64).alias(AT)
-        return pl.concat([signed.consolidated(history.filter(old).with_columns(then)), history.filter(~old)])
+        return pl.concat([signed.consolidated(old.with_columns(then)), others])
 
     def _found(self, rows: pl.DataFrame, history: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
         equalities = self.condition.equalities
@@ -287,12 +275,11 @@ class LookedUp(operator.Operator):
         return pairs
 
 
-def changes_of(scan: TableScan, step: operator.Step) -> pl.DataFrame:
+def changes_of(scan: TableScan, step: Step) -> pl.DataFrame:
     """The changes of a step, as the scan names their columns."""
     frame = step.changes.get(scan.table.name)
-    columns = signed.columns_of(scan.schema, {AT: INT, N: INT})
+    columns = signed.columns_of(scan.schema, CHANGE)
     if frame is None:
         return signed.blank(columns)
-    return frame.rename(dict(zip(scan.table.schema.names, scan.schema.names, strict=True))).select(
-        list(columns)
-    )
+    names = dict(zip(scan.table.schema.names, scan.schema.names, strict=True))
+    return frame.rename(names).select(list(columns))

@@ -48,7 +48,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from windrow.algebra.expressions import Expression
-from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import ExpiryLayout
@@ -384,7 +383,7 @@ class Catalogued(Joined):
         stay: list[Chunk] = []
         over: list[pl.DataFrame] = []
         for chunk in chunks:
-            frame = to_frame(chunk.table)
+            frame = chunk.frame
             near = frame.select(pl.any_horizontal(spans)).to_series()
             if not near.any():
                 stay.append(chunk)
