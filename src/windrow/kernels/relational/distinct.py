@@ -5,15 +5,11 @@ Card: δ*
     time          O(new rows, and values whose shown copy expires), sorted
     space         a value with two instants: the end of what was passed on, and of its youngest duplicate
     source        Golab's thesis, 3.5.2 (δ*: at most twice the output)
-
 Card: counting δ
     requirements  any signed pieces
     time          events of the step, sorted
     space         a count per value, and the copies' expiries that are known
     source        Golab's thesis, 3.2.2 (the strict implementation)
-
-δ whose ends are told when they come: a value is there from its first copy on, until its last one expires.
-
 Card: presence
     requirements  no negative rows: the expiry of every copy is known
     time          O(new rows, and values that leave), sorted

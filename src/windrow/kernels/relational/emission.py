@@ -1,6 +1,8 @@
 """Emission: from the changing relation to streams. Which changes an answer brings, and when it is reported.
 
-Answers leave as frames with `#at`, the instant, and `#op`, '+' or '-', besides the query's columns.
+Answers leave as frames with `#at`, the instant, and `#op`, '+' or '-', besides the query's columns. They are
+reported at the slides of all windows together, along the attribute and as rows move them; results of INTERNAL
+windows outlive their rows, but are reported only while windows have any.
 
 Card: changes
     requirements  any signed pieces
@@ -12,14 +14,8 @@ Card: snapshots
     space         the rows alive
 source: Arasu, Babu and Widom 2006 (ISTREAM, DSTREAM, RSTREAM)
 
-When windows have rows: results of INTERNAL windows outlive them, but are reported only while they have.
-
-Reporting instants: the slides of all windows together, along the attribute and as rows move them.
-
-Eager evaluation of periodic queries: results are found as rows come, and held until they begin.
-
-A window with a SLIDE lets a row in at the end of its extent. Evaluated lazily, the join then meets all rows
-of a period at once; eagerly, rows are joined when they arrive, so that a report is there when it falls due.
+A window with a SLIDE lets a row in at the end of its extent. Evaluated eagerly, rows are joined when they
+arrive, so that a report is there when it falls due.
 
 Card: results held
     requirements  rows whose intervals are known when they come
@@ -27,10 +23,8 @@ Card: results held
     space         the results of the reports to come
     source        Golab's thesis, 5.2 (Algorithm 2 for a query that is answered periodically)
 
-Lazy evaluation: rows of a periodic query wait until a report is due, and are then looked at all at once.
-
-Answers do not depend on the cut into micro-batches, so nothing is lost or gained by making one step of many;
-with RESTORE, results that come and go between two refreshes are found in it as well.
+Evaluated lazily, rows wait until a report is due, and are then looked at all at once: answers do not depend
+on the cut into micro-batches. With RESTORE, results that come and go between two refreshes are found as well.
 
 Card: rows waiting
     requirements  every window slides along the attribute; what a step brings says itself how late it is

@@ -1,6 +1,4 @@
-"""Layouts and options: how pieces are kept until they expire.
-
-Which layout fits follows from the update pattern of the edge.
+"""Layouts: how pieces are kept until they expire; and the options and labels by which one is chosen.
 
 A layout is a rule for chunks; every chunk knows when the first and the last of its rows expires, so that
 expiry opens only what is due and drops what is over.
@@ -28,21 +26,15 @@ Card: list (DIRECT)
     space         the rows alive
 source: Golab's thesis, 2.3.3 and 3.5.2
 
-Options: what can be chosen about how a plan is run: its cost changes, its answers never do.
-
-None stands for "as the plan and its labels say"; every other value forces a choice, to compare it.
-
->>> Options().buckets, Options(evaluation=Evaluation.EAGER).evaluation.value
-(10, 'eager')
-
-Strategies for whole plans: how expiry is told, and how state is kept (thesis, 2.3.3 and 3.6).
+Options change the cost of a plan, never its answers. None stands for "as the plan and its labels say"; every
+other value forces a choice, to compare it. Strategies are for whole plans (thesis, 2.3.3 and 3.6):
 
     NT      negative rows everywhere: windows keep their rows and send a negative row when one expires
     DIRECT  rows carry their expiry; state is a list that is looked through for expired rows
     UPA     by update pattern: FIFO for WKS, a calendar for WK, hash with negative rows for STR
 
-The answers are the same. Windows in which expiry cannot be known (ROWS, slide-by-tuple, SESSION) send
-negative rows under every strategy. `Options` has all that can be asked for.
+Windows in which expiry cannot be known (ROWS, slide-by-tuple, SESSION) send negative rows under every
+strategy.
 """
 
 from __future__ import annotations

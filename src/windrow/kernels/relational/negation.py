@@ -1,15 +1,13 @@
 """Negation and its kin: EXISTS, NOT EXISTS and EXCEPT ALL.
 
-EXISTS and NOT EXISTS: rows of the left side while they have, or have not, a partner on the right.
-
-What a row's partners depend on are the columns that the predicate reads of it. So
+EXISTS and NOT EXISTS: rows of the left side while they have, or have not, a partner on the right. What a
+row's partners depend on are the columns that the predicate reads of it. So
 
     EXISTS(L, R)      = L ⋈ δ(D ⋈ R),  D the distinct values of those columns in L
     NOT EXISTS(L, R)  = L − EXISTS(L, R)
 
-where − is the difference of signed pieces, which needs no state: every piece of the semi-join lies
-in one of L.
-With nothing but equalities, D is not needed: EXISTS(L, R) = L ⋈ δ(keys of R).
+where − is the difference of signed pieces, which needs no state: every piece of the semi-join lies in one of
+L. With nothing but equalities, D is not needed: EXISTS(L, R) = L ⋈ δ(keys of R).
 
 Card: match
     requirements  any signed pieces, any predicate
@@ -18,18 +16,15 @@ Card: match
                   negative row (`retractions`)
     source        Golab's thesis, 3.5.2 (negation), by the linearity of signed pieces
 
-How the results of a negation leave: when they expire, or earlier because a match came.
-
-Results that leave on time need no message: they carry their expiry, and whoever keeps them has them in a
-calendar. One that leaves early is taken away by a negative row, for which the calendar is searched. If most
+Results that leave on time carry their expiry, and whoever keeps them has them in a calendar. One that leaves
+early, because a match came, is taken away by a negative row, for which the calendar is searched. If most
 leave early, it is better to tell every expiry by a negative row, and to keep results in a hash (thesis,
 3.5.2). So the share of early ones is observed, and the form changes when it is clearly on the other side.
-
-Which share that is depends on what each form costs an operator. NOT EXISTS finds every expiry with the row it
-passes on, so negative rows cost it a copy of its results (209 000 rows/s instead of 271 000, 250 000 rows on
-either side): they pay only where next to nothing leaves on time. EXCEPT ALL learns of expiries by its counts,
-and must keep what it has promised in the calendar form (87 000 rows/s instead of 192 000): that pays only
-where next to nothing leaves early.
+Which share that is depends on what each form costs. NOT EXISTS finds every expiry with the row it passes on,
+so negative rows cost it a copy of its results (209 000 rows/s instead of 271 000, 250 000 rows on either
+side): they pay only where next to nothing leaves on time. EXCEPT ALL learns of expiries by its counts, and
+must keep what it has promised in the calendar form (87 000 rows/s instead of 192 000): that pays only where
+next to nothing leaves early.
 
 EXCEPT ALL: max(0, k1 - k2) copies of each row.
 
@@ -41,8 +36,8 @@ Card: difference of counts
     source        Golab's thesis, 3.5.2 (negation by frequency counts)
 
 In the calendar form a result ends when the left row does that brought it. That is a guess, since matches may
-come and copies stay: what becomes of it is corrected when it does, at instants of events. So each step adds
-the difference between the counts as they are and as they were promised.
+come and copies stay. So each step adds the difference between the counts as they are and as they were
+promised.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""γ by end: one state for each group and instant at which rows leave, in place of the rows.
+"""γ without rows, where every row says when it leaves: states by end, and candidates for extremes.
 
 Card: states by end
     requirements  states of constant size that do not depend on the order of rows; the expiry of every row is
@@ -9,9 +9,7 @@ Card: states by end
     source        Golab's thesis, 8.3.2 (BIJ: an aggregate over a join, in intervals by expiry time) and 2.2.2
                   (MAX keeps what can still become the answer)
 
-γ of extremes where rows expire at known instants, in another order than they came.
-
-A row that another of its group outdoes, and that does not outlive it, will never be the answer: it is dropped
+A row that another of its group outdoes, and that does not outlive it, will never be an extreme: it is dropped
 with the step in which this is known. The row that lives longest stays, since the group is there as long.
 
 Card: candidates by expiry
@@ -20,12 +18,9 @@ Card: candidates by expiry
     space         rows that no row of their group outdoes and outlives
     source        Golab's thesis, 2.2.2 (MAX keeps what can still become the answer), for WK input
 
-Lifts: pieces as states of γ, those of a group that come and go together combined into one.
-
-γ does not need the rows of a join, only their states; and of those with the same group, the same beginning
-and the same end only what they come to together. There are as many of these as there are groups and slides,
-however many rows a join gives. Queries over one join ask for states of the same pieces, so whatever one of
-them has had computed, the groups of rows or a state, is there for the others.
+Of pieces with the same group, beginning and end, γ needs only what they come to together. There are as many
+of these as there are groups and slides, however many rows a join gives. What one query has had computed of
+the pieces of a join, the groups of rows or a state, is there for the others.
 
 Card: states of pieces
     requirements  states of constant size that do not depend on the order of rows

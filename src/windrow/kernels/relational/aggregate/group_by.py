@@ -7,11 +7,10 @@ Card: recomputed groups
     space         the rows alive, and the value shown of each group
     source        Golab's thesis, 3.2.2 (group-by replaces values); Patroumpas and Sellis 2011, 4
 
-Cells of rows that go in the order in which they came: a span's rows are neighbours then.
-
-Rows are put into that order, so that the rows of a span lie between two places, neither of which goes back
-from one span to the next within a group. Cuts are made so that every span reaches to a cut or across one: it
-is the rest of what lies before the cut, and the beginning of what lies after it.
+A cell is a group while none of its rows comes or goes. Where rows go in the order in which they came, those
+of a span of cells are neighbours: they lie between two places, neither of which goes back from one span to
+the next within a group. Cuts are made so that every span reaches to a cut or across one: it is the rest of
+what lies before the cut, and the beginning of what lies after it.
 
     rows     a   b   c | d   e   f | g        cuts after c and f
     span         [-----------)                rest(b) with beginning(e)
@@ -22,19 +21,7 @@ Card: spans in order
     space         three cells per row, one per span
     source        two stacks (folklore; Tangwongsan, Hirzel and Schneider 2015), all flips known beforehand
 
-Spreads of doubles that stay the same are told as staying the same.
-
-The variance of some doubles depends in its last digits on the order in which they were combined, and a window
-that moves combines the same values in one order after another. Where changes are told, that would be a row
-that leaves and another that comes, though nothing has changed. So a value that lies within `CLOSE` of the one
-before it counts as that one. No answer is further than `FAR` from the value computed, which is a tenth of
-what executors may differ by.
-
-Sums and means need no such care: they are exact where doubles are, and a change in the last digit may be one.
-
-From pieces of rows to cells: in which spans between two events of its group each row is there.
-
-A row covers a range of its group's spans. Each range is cut into few aligned blocks of 2^l spans, as a
+In any other order, the range of spans that a row covers is cut into few aligned blocks of 2^l spans, as a
 segment tree would; the rows of a block are combined once, and each span combines the blocks it lies in.
 
 Card: dyadic cells
@@ -43,7 +30,10 @@ Card: dyadic cells
     space         at most 2·log(spans) entries per row
     source        segment trees (Bentley 1977); rows × spans where that is not more
 
-Aggregate values of cells: a cell is a group while none of its rows comes or goes.
+The variance of some doubles depends in its last digits on the order in which they were combined. Where
+changes are told, that would be a row that leaves and another that comes, though nothing has changed. So a
+value that lies within `CLOSE` of the one before it counts as that one; no answer is further than `FAR` from
+the value computed, a tenth of what executors may differ by. Sums and means are exact where doubles are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""γ over [ROWS n SLIDE m ROWS] without the rows of the window: states of panes that are counted in rows.
+"""γ over windows that rows move, without the rows of the window: panes counted in rows, and bins by value.
 
-Positions are to these windows what instants are to windows of time: an extent is the positions (E-n, E], and
-it is complete when position E is reached. So rows are numbered as they become final, their numbers are cut
-into panes as instants are, and the kernels of windows that slide in time do the rest, with the number of
-rows so far as their clock. What is left here is to say when each extent is reported.
+Positions are to [ROWS n SLIDE m ROWS] what instants are to windows of time: an extent is the positions (E-n,
+E], and it is complete when position E is reached. So rows are numbered as they become final, their numbers
+are cut into panes as instants are, and the kernels of windows that slide in time do the rest, with the number
+of rows so far as their clock. What is left here is to say when each extent is reported.
 
 Card: panes of rows
     requirements  aggregates whose states can be combined; one sequence of numbers for all rows
@@ -16,12 +16,10 @@ Card: panes of rows
 An expression that fails does so for rows of extents that are reported only. Where one can, rows are therefore
 lifted when the end of their slide is reached, and wait until then.
 
-γ over slide-by-tuple windows without their rows: one state per group and value of the attribute.
-
-Which extents a row is in depends on rows to come, but rows with the same value of the attribute are always
-in the same ones. So their states are combined when they come, in whatever order, into a bin for this value. A
-bin enters with the first moving value w ≥ t and leaves with the first w ≥ t + RANGE. By rank, how many rows
-have each value is all that must be known to count them once they are final.
+Which extents of a slide-by-tuple window a row is in depends on rows to come, but rows with the same value of
+the attribute are always in the same ones. So their states are combined when they come into a bin for this
+value. A bin enters with the first moving value w ≥ t and leaves with the first w ≥ t + RANGE. By rank, how
+many rows have each value is all that must be known to count them once they are final.
 
 Card: bins
     requirements  aggregates whose states can be combined; expressions that cannot fail

@@ -1,29 +1,20 @@
-"""γ without its rows: totals that are added to and subtracted from, and rows that can still be an extreme.
+"""γ without its rows: totals that are added to and subtracted from, candidates for extremes, and waves.
 
 Card: running totals
     requirements  exact inverses (COUNT, and SUM, AVG and variances of exact numbers); any signed pieces
     time          events of the step, sorted; values are computed where a group's rows change
     space         one state per group, and one for each group and instant at which rows will leave
     source        Golab's thesis, 2.3.4 (running synopses); No Pane, No Gain (differential aggregates)
-
 Card: candidates
     requirements  MIN, MAX, ANY_VALUE, FIRST, LAST; rows leave in the order they come
     time          O(rows · log rows) array operations for the rows of a group that are looked at
     space         rows that no younger row of their group outdoes
     source        Golab's thesis, 2.2.2 (MAX keeps what no younger row exceeds); sparse tables for ranges
-
-Waves, for counts and sums within an error, are in `windrow.kernels.relational.aggregate.totals`.
-
-Folds over many ranges of one array at once, for operations that may count an element twice.
-
 Card: sparse table
     requirements  associative, commutative, idempotent operation (minimum, maximum)
     time          O(n · log longest range) array operations, then one per range
     space         one level at a time
     source        Bender and Farach-Colton 2000 (range minimum by overlapping powers of two)
-
-Waves of groups, step by step: rows get numbers, values follow from few of them, most are forgotten.
-
 Card: waves
     requirements  APPROX_COUNT, APPROX_SUM; rows leave in the order they come
     time          O((new rows + kept rows) · log) array operations, no loop over groups

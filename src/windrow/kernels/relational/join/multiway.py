@@ -12,25 +12,18 @@ something new, once. What is kept has no beginning: it lies before everything ne
 their time (`ahead`) are beginnings kept. Where the operator tells of ends itself (`ends`), rows that expire
 are new as well: negative ones.
 
-When expired rows leave the state of a join: they match nothing any more, so it is a matter of cost alone.
-
-Eager expiry opens the chunks in which something has expired at every step, lazy expiry only now and then and
-holds more rows meanwhile (thesis, 5.2.1: Algorithm 2 against 3). What lies between the two is to drop chunks,
-unopened, when all of their rows have expired.
-
-In which order new rows of an n-way join look through the other inputs.
+Expired rows match nothing any more, so when they leave is a matter of cost alone: at every step, now and then
+(thesis, 5.2.1: Algorithm 2 against 3), or chunk by chunk, unopened, when all rows of one have expired.
 
 There is one global order; the arrivals of an input follow it, their own input left out (thesis, Table 5.2),
 except that an input which an equality links to what is there goes before one that is not linked. Rates, sizes
 and numbers of values are observed as rows come, and looked at again after as many arrivals as half the rows
-kept, so that this costs a fraction of the join. The order changes only for one that is clearly cheaper by
-the model of `windrow.kernels.relational.join.order`: two orders that cost about the same do not take turns.
+kept. The order changes only for one that is clearly cheaper by the model of `join.order`: two orders that
+cost about the same do not take turns.
 
-⋈ over count-based windows by catalogues: the row that leaves a window names the results that go with it.
-
-Which part of a result leaves first cannot be told, since the windows count by themselves. So a result carries
-the number of each of its rows: every window has a catalogue of results by the numbers of its rows, in whose
-order these expire. A row that leaves looks up its results there, instead of finding its partners anew.
+Over count-based windows, which part of a result leaves first cannot be told. So a result carries the number
+of each of its rows: every window has a catalogue of results by the numbers of its rows, in whose order these
+expire. A row that leaves looks up its results there, instead of finding its partners anew.
 
 Card: catalogues of results
     requirements  inputs are windows, through σ and π at most; each row that expires unpredictably is numbered

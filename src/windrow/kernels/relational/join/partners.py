@@ -1,28 +1,23 @@
-"""Finding partners: pairs of pieces that meet in time and satisfy a predicate.
+"""Partners: pairs of pieces that meet in time and satisfy a predicate; and who keeps the ends of results.
 
 Equalities between the two sides become a hash join on key columns; what is left of the predicate is tested on
-the pairs. NULL equals nothing; NaN equals NaN, and -0.0 equals 0.0, as in Spark.
-
-A batch that reaches over many windows has many rows of each key, of which few meet in time. There the hash
-table is by key and slot of time: a row is in every slot that it lasts in, and a pair counts in the slot in
-which the later of the two begins. With slots as long as rows last on average, the table has twice the
-rows.
-
-Who keeps the ends of results: those who read them, or nobody.
+the pairs. NULL equals nothing; NaN equals NaN, and -0.0 equals 0.0, as in Spark. A batch that reaches over
+many windows has many rows of each key, of which few meet in time. There the hash table is by key and slot of
+time: a row is in every slot that it lasts in, and a pair counts in the slot in which the later of the two
+begins. With slots as long as rows last on average, the table has twice the rows.
 
 A row of a join, a distinct value or a row without a match ends at an instant that is known when it begins. If
 a result carries it, whoever reads the result keeps both until then. That is right below δ and γ, which keep
-less than they read. Changes at the root of a query keep nothing but that: they would store every result from
-its beginning to its end, and a join has many more results than rows. There an end is told when it comes. What
-an operator keeps anyway is enough to find it:
+less than they read. Changes at the root of a query would store every result from its beginning to its end,
+and a join has many more results than rows. There an end is told when it comes, from what an operator keeps
+anyway:
 
     ⋈, EXISTS     rows that expire look for their partners, as new rows do: they are negative rows within the
                   operator, whose state stays in order of expiry; no window is kept twice
     δ             each value is kept with the end of its youngest copy (`presence`)
     NOT EXISTS    both
 
-Rows that come and go within a step carry their end, which is due at once. Operators are linear in each input,
-so that the pieces of all steps add up to the same relation.
+Rows that come and go within a step carry their end, which is due at once.
 
 Card: ends told
     requirements  a chain of σ, π and ∪ leads from the operator to changes at the root; partners are found by

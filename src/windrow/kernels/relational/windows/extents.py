@@ -1,4 +1,4 @@
-"""Pieces cut at the bounds of extents, for operators that read `window_start` and `window_end`.
+"""Extents: pieces cut at their bounds, SESSION windows, and windows whose extents are reported by themselves.
 
 Card: cut by extents
     requirements  windows with one common period, or extents that are reported by themselves
@@ -6,19 +6,15 @@ Card: cut by extents
     space         the rows alive
     source        WID (Li et al. 2005), 5: rows tagged with window ids, where the id itself is asked for
 
-SESSION windows: rows of one key less than a gap apart.
-
 Card: chains
     requirements  all rows below the clock are known
     time          sorting the new rows; rows of the sessions that end
     space         the rows of open sessions, rows not yet final, the last instant of each open session
     source        SESSION as defined: [t, last t + gap)
 
-Windows whose extents are reported by themselves: SLIDE n ROWS, and sessions that have ended.
-
-Each report is evaluated on its own rows only, so reports are numbered, and the number takes the place of the
-instant: a row is in the pieces [r, r+1) of the reports r it belongs to. `at` and the bounds of each report
-are told to the root.
+With SLIDE n ROWS, and of sessions that have ended, each report is evaluated on its own rows only. So reports
+are numbered, and the number takes the place of the instant: a row is in the pieces [r, r+1) of the reports r
+it belongs to. `at` and the bounds of each report are told to the root.
 
 Card: rows by report
     requirements  one window, RSTREAM

@@ -7,13 +7,9 @@ Card: intervals
     space         the rows that are not valid before the clock
     source        SEMANTICS of windows as validity intervals; WID's context-free windows (Li et al. 2005, 4)
 
-The rows that enter a window: of streams, through stateless operators, or of a nested query.
-
 Hidden columns tell what windows go by: `#ts` is the windowing attribute, `#row_num` the arrival position,
 `#kept` how far answers were given when a late row was kept, `#o0 …` the row as it was declared, which settles
 the order of equal instants, `#per.c` the source column c.
-
-NT: a window that keeps its rows, and sends a negative row for each that expires.
 
 Card: negative rows
     requirements  pieces with a known expiry
@@ -21,14 +17,11 @@ Card: negative rows
     space         the rows of the window, besides what operators above keep
     source        Golab's thesis, 2.3.3 (the negative tuple approach)
 
-Who a row is: every row that enters a window gets a number of its own.
-
-Where a row that leaves takes results with it (`catalogues`), and where results over INTERNAL windows outlive
-their rows (`staying`, `outliving`), rows are told apart, equal ones too. Their `row_num` does not do that: it
-counts arrivals where a query asks for that, and elsewhere begins anew in every partition of a micro-batch.
-So rows are counted where they enter the window, whichever way they came. The count is part of the state: a
-step that is repeated gives the same numbers. They say who a row is and nothing else: no answer depends on
-which row has which.
+Where a row that leaves takes results with it (catalogues), and where results over INTERNAL windows outlive
+their rows, rows are told apart, equal ones too. `row_num` does not do that: it counts arrivals where a query
+asks for that, and elsewhere begins anew in every partition of a micro-batch. So rows are counted where they
+enter the window. The count is part of the state: a step that is repeated gives the same numbers. They say who
+a row is and nothing else: no answer depends on which row has which.
 """
 
 from __future__ import annotations
