@@ -199,7 +199,6 @@ class Archiving:
 
     @property
     def decisions(self) -> dict[str, Any]:
-        """For the manifest."""
         known = {**self.undeclared, **{name: kept.to_json() for name, kept in self.kept.items()}}
         return {"archives": known} if known else {}
 
@@ -446,7 +445,6 @@ class Archiving:
     # ------------------------------------------------------------ reading
 
     def place(self, kept: Kept) -> str:
-        """Where the files of an archive are."""
         return str(self._engine.store.nested(ARCHIVES, kept.folder))
 
     @contextmanager

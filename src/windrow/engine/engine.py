@@ -186,7 +186,6 @@ class Engine:
 
     @property
     def last(self) -> manifest.Manifest:
-        """The last commit."""
         return self.log.last
 
     # ------------------------------------------------------------ registering
@@ -432,7 +431,6 @@ class Engine:
                 )
 
     def opened(self, url: str, query: str) -> Sink:
-        """The sink that a text stands for."""
         return open_sink(url, query, hook=crash.crash_point, state=self._state_id)
 
     # ------------------------------------------------------------ epochs

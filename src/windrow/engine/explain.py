@@ -55,7 +55,6 @@ def explain(
 
 
 def declared(streams: Mapping[str, Declared], tables: Mapping[str, Declared]) -> Catalog:
-    """A catalog of these streams and tables."""
     catalog = Catalog(inference=infer_columns)
     for declare, entries in ((declare_stream, streams), (declare_table, tables)):
         for name, parts in entries.items():
@@ -116,12 +115,6 @@ def described(
         runs=[*how_it_runs(plan), *what_is_shed(plan, max_gap)],
         observed=observed,
     )
-
-
-# ------------------------------------------------------------ load shedding
-#
-# What EXPLAIN says of a query that has agreed to lose windows: what is left out, and what holds all the
-# same.
 
 
 _WIDTH, _LABEL = 110, "shed    "

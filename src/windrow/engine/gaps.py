@@ -25,8 +25,6 @@ from windrow.shedding.agreement import final_grid
 from windrow.shedding.phases import Phases
 from windrow.windows.spec import SlideGrid
 
-# ------------------------------------------------------------ runs of windows
-
 
 @dataclass(frozen=True, slots=True)
 class Gap:
@@ -77,9 +75,6 @@ def joined(known: Sequence[Gap], new: Iterable[Gap], slide: int) -> list[Gap]:
         else:
             found.append(gap)
     return found
-
-
-# ------------------------------------------------------------ gaps
 
 
 #: how gaps are filled: by lines between the answers around, or with the answer before

@@ -65,7 +65,6 @@ class Effort:
 
     @property
     def seconds(self) -> float:
-        """All of it."""
         return self.on_rows + self.on_answers
 
 

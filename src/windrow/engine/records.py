@@ -64,7 +64,6 @@ class StreamRecord:
         return self.stream.source is not None and not is_bounded(self.stream.source)
 
     def to_state(self) -> StreamState:
-        """For the manifest."""
         known = self.known
         return StreamState(
             progress=known.progress.to_json(),
@@ -210,12 +209,10 @@ class QueryRecord:
 
     @property
     def streams(self) -> Mapping[str, Stream]:
-        """The streams it reads."""
         return self.bundle.unit.streams
 
     @property
     def tables(self) -> Mapping[str, Table]:
-        """The tables it reads."""
         return self.bundle.unit.tables
 
     @property
@@ -294,7 +291,6 @@ class QueryRecord:
         )
 
     def to_state(self) -> QueryState:
-        """For the manifest."""
         return QueryState(
             self.text,
             self.bundle.fingerprint,

@@ -118,7 +118,6 @@ class _Schedule:
         self.scheduler.arrange(tasks)
 
     def done(self, task: Task) -> None:
-        """A task was done."""
         self.scheduler.done([task])
         for query in task.queries:
             if self.scheduler.refreshed(query.name).refreshes == 1:

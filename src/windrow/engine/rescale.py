@@ -283,7 +283,6 @@ def _routed_keys(node: Aggregate, outputs: Mapping[int, str | None]) -> list[str
 
 
 def cannot_rescale(query: str, why: str) -> StateError:
-    """A state that cannot be routed anew."""
     return StateError(
         f"the state of query `{query}` cannot be routed to another number of shards: {why}",
         code="cannot-rescale",
@@ -396,7 +395,6 @@ class _Rescale:
         return found
 
     def _stage(self, stage: int) -> dict[int, tuple[manifest.ChunkRef, ...]]:
-        """The state files of one stage of the close job."""
         old = {
             shard: Shard(self.files, self.last.chunks.get(stage * self.shards.old + shard, ()))
             for shard in range(self.shards.old)

@@ -57,7 +57,6 @@ class MeasuredWork:
             self.work[query, level] = OperatorWork(*sums)
 
     def drop(self, query: str) -> None:
-        """A query goes."""
         self.work = {key: work for key, work in self.work.items() if key[0] != query}
 
     def seconds(self, query: str) -> list[float]:
@@ -118,7 +117,6 @@ class Footprint:
 
 
 def footprint_of(manifest: Manifest) -> Footprint:
-    """How much a commit names."""
     refs = [ref for chunks in manifest.chunks.values() for ref in chunks]
     owners: dict[str, int] = {}
     for ref in refs:
@@ -154,14 +152,12 @@ class ObservedStatistics:
 
     @classmethod
     def of(cls, decisions: Mapping[str, Any]) -> ObservedStatistics:
-        """What the last commit knew."""
         stored = decisions.get("statistics", {})
         marks = {name: (at, rows) for name, (at, rows) in stored.get("marks", {}).items()}
         return cls(stored.get("rates", {}), stored.get("distinct", {}), stored.get("passing", {}), marks)
 
     @property
     def decisions(self) -> dict[str, Any]:
-        """For the manifest."""
         if not self.marks:
             return {}
         marks = {name: list(mark) for name, mark in self.marks.items()}

@@ -86,7 +86,6 @@ class TableRecord:
         return -INFINITY if self.last is None else self.last
 
     def to_state(self) -> StreamState:
-        """For the manifest."""
         return StreamState(
             progress={"promised": write_instant(self.progress)},
             accepted=self.rows,
@@ -224,7 +223,6 @@ class Refreshing:
                 self._engine.change([TableUpdate(name, content=news.rows, read=news.read)])
 
     def look_at(self, name: str) -> None:
-        """Take over what is new in one table."""
         self.take_over(name, self.news(name))
 
 
@@ -295,8 +293,6 @@ def add_up(
 def _keys(table: Table) -> Schema:
     return Schema(tuple(Field(name, table.schema.column(name).type) for name in table.key))
 
-
-# ------------------------------------------------------------ keys
 
 #: the section of a file that holds the keys of a stream's source
 KEYS_OF = "keys"

@@ -41,20 +41,13 @@ if TYPE_CHECKING:
     from windrow.language.catalog import StandingQuery
     from windrow.state.manifest import ChunkRef, Manifest
 
-# ------------------------------------------------------------ columns
-#
-# Which columns of a stream a SELECT reads: no others are taken from the files of kept rows.
-#
-# The rule that narrows rows of standing queries knows it. What nobody reads is NULL in the rows that are
-# given to the plan. Only windows that count rows need all columns: they settle ties between rows of one
-# instant.
-
-
 Columns = frozenset[str]
 
 
 def columns_read(snapshot: QuestionSnapshot) -> Mapping[str, Columns]:
-    """By stream, the columns that any window over it needs; streams that are read as a whole are left out."""
+    """By stream, the columns that any window over it needs, as the rule that narrows rows knows it; no others
+    are taken from files. Streams that are read as a whole are left out: windows that count rows settle ties
+    between rows of one instant by all columns."""
     if not snapshot.is_at_once:
         return {}
     top, _ = without_order(snapshot.asked)
@@ -76,9 +69,6 @@ def _read_columns(store: Store, ref: ChunkRef, stream: Stream, columns: Columns 
     nothing = empty_rows(stream).schema
     missing = [pl.lit(None, kind).alias(name) for name, kind in nothing.items() if name not in rows.columns]
     return rows.with_columns(missing).select(nothing.names())
-
-
-# ------------------------------------------------------------ access paths
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -229,19 +219,14 @@ def kept_sub_windows(wanted: WantedRows) -> AccessPath | None:
     return AccessPath(f"kept sub-windows of `{record.stream.name}`", tuple(parts))
 
 
-# ------------------------------------------------------------ instants
-#
-# Which instant is now, at a commit.
-#
-# The clock of a SELECT is that of the same query standing: the least promise of its streams. It is answered
-# about the last instant that this makes final, so that what it says is never taken back: the instant before
-# the clock, or, where all windows slide, the last windows that have ended. Of streams that have ended, the
-# instant of the last row counts.
-
-
 @dataclass(frozen=True)
 class Present:
-    """All rows below `clock` are known; the relation is asked about `at`, which `shown` names for people."""
+    """All rows below `clock` are known; the relation is asked about `at`, which `shown` names for people.
+
+    The clock is that of the same query standing: the least promise of its streams. `at` is the last instant
+    that this makes final, so that an answer is never taken back: the instant before the clock, or, where all
+    windows slide, the last windows that have ended. Of streams that have ended, that of the last row counts.
+    """
 
     clock: int
     at: int
@@ -272,16 +257,8 @@ def present_of(
     return Present(known, known, max(ends, default=known))
 
 
-# ------------------------------------------------------------ last answers
-#
-# The last answer of a standing query that answers window by window: what it says of now.
-#
-# Commits name the files of the newest answers until newer ones are there, delivered or not. An answer without
-# rows leaves no file, so the clock says which answer is the last one: rows about an earlier instant are gone.
-
-
 def way_to_answer(manifest: Manifest, store: Store, query: str) -> AccessPath:
-    """The files with the newest answers of a query."""
+    """The files with the newest answers of a query; commits name them until newer ones are there."""
     state = manifest.queries.get(query)
     if state is None:
         raise QueryError(f"query `{query}` has not begun yet", code="no-answer", hint="commit it first: run")
@@ -316,8 +293,8 @@ def last_answer(
 
 
 def _instant(query: StandingQuery, streams: Mapping[str, StreamRecord], rows: pl.DataFrame) -> int | None:
-    """Which answer is the last: the one about the windows that ended last; after the end of all streams, or
-    where windows may be left out, the last that was given."""
+    """Which answer is the last: the one about the windows that ended last, since one without rows leaves no
+    file; after the end of all streams, or where windows may be left out, the last that was given."""
     greatest = rows["at"].max()
     if query.max_gap is not None or all(record.known.sealed for record in streams.values()):
         return greatest if isinstance(greatest, int) else None

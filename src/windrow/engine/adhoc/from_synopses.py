@@ -242,15 +242,10 @@ def _near_miss(
     return NearMiss(shelf.query, reason, instead)
 
 
-# ------------------------------------------------------------ evaluation
-#
-# From the rows in the windows to the relation, on kernels: one step from nothing to now.
-
-
 def relation(
     plan: Emit, rows: Mapping[str, pl.DataFrame], changes: Mapping[str, pl.DataFrame], clock: int, at: int
 ) -> pl.DataFrame:
-    """The relation at an instant, given all rows below the clock."""
+    """The relation at an instant, given all rows below the clock: one step of kernels from nothing to now."""
     program = RelationalProgram(plan, as_relation=True)
     # as an intake would have given them; nobody asks for their numbers
     given = {
@@ -297,9 +292,6 @@ def copies(pieces: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     return rows.select(names)
 
 
-# ------------------------------------------------------------ from synopses
-
-
 #: what a standing query asks of its stream, by the query's id; None if it shares nothing
 Standing: TypeAlias = Callable[[str], "QueryNeeds | None"]
 
@@ -331,7 +323,6 @@ class SynopsisShelf:
     _found: dict[tuple[Datum, Predicate], dict[str, Synopsis]] = field(default_factory=dict)
 
     def put(self, synopsis: Synopsis) -> None:
-        """One more."""
         need = synopsis.need
         self._found.setdefault((need.datum, need.predicate), {})[synopsis.label] = synopsis
 
@@ -378,7 +369,6 @@ class FromSynopses:
 
     @property
     def way(self) -> AccessPath:
-        """The parts to read."""
         labels = ", ".join(dict.fromkeys(each.label for each in self.fit.chosen.values()))
         what = f"synopsis {labels} of query `{self.fit.shelf.query}`"
         return AccessPath(what, tuple(self._parts()))
@@ -473,7 +463,6 @@ class FromSynopses:
 
     @cached_property
     def _shared_state(self) -> SharedState:
-        """The part of the shared state that is needed."""
         (stream,) = self.asked.question.emit.leaves[0].streams
         chosen = {each.label: each for each in self.fit.chosen.values()}
         grids = dict.fromkeys(each.kept.grid for each in chosen.values())
@@ -501,7 +490,6 @@ class FromSynopses:
 
     @cached_property
     def _nothing(self) -> pl.DataFrame:
-        """A table without rows."""
         keys = {
             name: pl.Series([None], dtype=polars_type(kind))
             for name, kind in self._shared_state.key_types.items()

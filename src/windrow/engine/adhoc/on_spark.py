@@ -137,7 +137,6 @@ def _bytes(situation: Situation) -> int:
 
 
 def _files(situation: Situation) -> dict[str, dict[str, SubWindow]]:
-    """The files of each stream, by name."""
     found: dict[str, dict[str, SubWindow]] = {}
     for leaf in situation.question.snapshot.leaves:
         mine = found.setdefault(leaf.stream.name, {})

@@ -40,16 +40,6 @@ from windrow.state.names import DRIVER
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, read_instant
 from windrow.windows.spec import WindowSpec
 
-# ------------------------------------------------------------ lookup
-#
-# Whether an archive can answer for a window, and how much it would read.
-#
-# `key_bounds` finds what a predicate says about the key, `oldest_row` how far back a window reaches,
-# `is_whole` whether an archive has all rows since then; `archive_for` puts them together and takes the
-# archive that reads the fewest rows. The bounds of a way are no more than a sieve: whoever takes it still
-# applies the predicate, and still cuts the rows to the window.
-
-
 _TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = 86_400_000_000
@@ -105,7 +95,8 @@ def archive_for(
 ) -> ArchivePath | None:
     """The archive of a stream that has all rows of a window, and reads the fewest; None: none has.
 
-    `predicate` is what rows must satisfy; its columns are called `alias.column`.
+    `predicate` is what rows must satisfy; its columns are called `alias.column`. The bounds of a way are no
+    more than a sieve: whoever takes it still applies the predicate, and cuts the rows to the window.
     """
     ways = []
     for name, kept in archives.kept.items():
@@ -188,9 +179,6 @@ def _value(literal: Literal) -> Any:
         case Kind.TIMESTAMP:
             return _EPOCH + timedelta(microseconds=literal.value)
     return literal.value
-
-
-# ------------------------------------------------------------ from archives
 
 
 #: bytes of a value, about, as an archive is read
@@ -285,7 +273,6 @@ class Question:
         return access_paths.columns_read(self.snapshot)
 
     def at(self, manifest: Manifest) -> Situation:
-        """The question at a commit."""
         if self._newest is None or self._newest.manifest.number != manifest.number:
             self._newest = Situation(self, manifest)
         return self._newest
@@ -313,7 +300,6 @@ class Situation:
         return {name: self.record(stream) for name, stream in asked.items() if name not in stand_ins}
 
     def record(self, stream: Stream) -> StreamRecord:
-        """A stream as the commit has it."""
         state = self.manifest.streams.get(stream.name)
         return StreamRecord.from_state(stream, state, str(self.question.log.store))
 

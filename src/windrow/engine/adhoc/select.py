@@ -58,7 +58,6 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
         return len(self._waiting)
 
     @contextmanager
@@ -202,7 +201,6 @@ class SubWindowCache:
         self._lock = Lock()
 
     def get(self, part: SubWindow) -> pl.DataFrame:
-        """The rows of a part."""
         with self._lock:
             found = self._frames.get(part.name)
             if found is not None:

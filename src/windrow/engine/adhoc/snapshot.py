@@ -149,13 +149,11 @@ class QuestionSnapshot:
 
     @property
     def streams(self) -> dict[str, Stream]:
-        """The streams below."""
         scans = [node for node in self.asked.walk() if isinstance(node, Scan)]
         return {scan.stream.name: scan.stream for scan in scans}
 
     @property
     def tables(self) -> dict[str, Table]:
-        """The tables below."""
         joins = [node.table.table for node in self.plan.walk() if isinstance(node, TableJoin)]
         return {table.name: table for table in joins}
 

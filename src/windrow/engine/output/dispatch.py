@@ -26,15 +26,6 @@ from windrow.state.crash import crash_point
 from windrow.state.manifest import OutboxEntry
 from windrow.state.store import Store
 
-# ------------------------------------------------------------ workers
-#
-# Sink workers: one thread for each sink whose deliveries take time.
-#
-# A worker is given what commits hold for its sink, and delivers it while the next epochs are made; what it
-# has delivered, or why it could not, waits until the thread that makes epochs asks. A sink that is away
-# holds up itself: its answers stay in the outbox, and are given to it again.
-
-
 #: what waits for a sink of one commit
 Waiting = tuple[int, "list[OutboxEntry]"]
 
@@ -50,7 +41,9 @@ class Acknowledged:
 
 
 class SinkWorker(Thread):
-    """Delivers to one sink, commit by commit. After a failure all that it was given is forgotten."""
+    """Delivers to one sink, commit by commit, while the next epochs are made. What it has delivered, or why
+    it could not, waits until the thread that makes epochs asks. After a failure all that it was given is
+    forgotten: it is still in the outbox, and is given again."""
 
     def __init__(self, name: str, section: str, deliver: Deliver, wake: Callable[[], None]) -> None:
         super().__init__(name=f"windrow delivers to {name}", daemon=True)
@@ -133,9 +126,6 @@ def _all_bytes(waiting: Sequence[Waiting], section: str) -> int:
     places = [(entry.ref, stored_as(entry.ref, section)) for _, entries in waiting for entry in entries]
     known = [ref.operators.get(place.section) for ref, place in places if place is not None]
     return sum(facts.bytes for facts in known if facts is not None)
-
-
-# ------------------------------------------------------------ dispatch
 
 
 #: so many bytes of answers may wait for one sink; then no more are made until it takes some
@@ -244,7 +234,6 @@ class Delivering:
             self.done.setdefault(entry.ref.name, set()).add(section)
 
     def forget(self, query: str) -> None:
-        """A query is gone."""
         self._schemas.pop(query, None)
 
     def _schema(self, record: QueryRecord) -> pa.Schema:

@@ -27,13 +27,9 @@ from windrow.state.manifest import ChunkRef, OutboxEntry
 from windrow.state.store import Store
 from windrow.windows.domain import Ints
 
-# ------------------------------------------------------------ schema
-#
-# Answers as users get them: `at` first, `op` where answers come and go, times as Arrow's times.
-
 
 def published_schema(emit: Emit) -> pa.Schema:
-    """The columns of a query's answers.
+    """The columns of a query's answers: `at` first, `op` where they come and go, times as Arrow's times.
 
     >>> from windrow.engine.explain import declared
     >>> from windrow.language.compile import compile_query
@@ -50,9 +46,6 @@ def published_schema(emit: Emit) -> pa.Schema:
     # a column that is called like ours gets an underscore
     own = [pa.field(f.name + "_" * (f.name == "at"), columns.arrow_type(f.type)) for f in emit.schema]
     return pa.schema([at, *op, *own])
-
-
-# ------------------------------------------------------------ outbox
 
 
 #: rows that a sink is given at a time

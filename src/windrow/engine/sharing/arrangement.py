@@ -340,11 +340,6 @@ def arranged(records: Iterable[QueryRecord]) -> dict[str, PhysicalPlan]:
     return {record.query.name: record.among(sharing[record.id]).running for record in mine.values()}
 
 
-# ------------------------------------------------------------ report
-#
-# What a query has in common with others that are not answered from synopses, and by which rules.
-
-
 def shared_parts(record: QueryRecord, running: Iterable[QueryRecord]) -> list[Shared]:
     """The parts of a query that running queries have too, and the states of a join that it aggregates with
     them; if there are none, its rows."""

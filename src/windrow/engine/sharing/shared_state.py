@@ -367,11 +367,9 @@ class Common:
 
     @property
     def shared_states(self) -> list[str]:
-        """The shared states that queries use."""
         return [name for name, members in self._members.items() if members]
 
     def members(self, shared_state: str) -> list[str]:
-        """The queries of a shared state."""
         return list(self._members.get(shared_state, ()))
 
     def shared_state_of(self, shares: Iterable[str]) -> str:
@@ -379,7 +377,6 @@ class Common:
         return self.kept[next(iter(labels_of(shares)))].shared_state
 
     def asker(self, query: str) -> WindowRequest:
-        """What a query asks of its shared state."""
         return self._asking[query][0]
 
     def asking(self, query: str) -> tuple[WindowRequest, int]:
