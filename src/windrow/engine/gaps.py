@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as kinds
 
 from windrow.algebra.aggregates.numbers import WIDE
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, WindowBound
@@ -224,15 +225,12 @@ def _moved(table: pa.Table, names: Iterable[str], ticks: int) -> pa.Table:
 def _between(before: pa.Table, after: pa.Table, part: Fraction, fixed: Collection[str]) -> pa.Table:
     """Numbers on the lines between two answers; all else is as before."""
     for place, field in enumerate(before.schema):
-        if place and field.name not in fixed and _is_number(field.type):
+        is_number = kinds.is_integer(field.type) or kinds.is_floating(field.type)
+        if place and field.name not in fixed and (is_number or kinds.is_decimal(field.type)):
             ends = zip(before.column(place).to_pylist(), after.column(place).to_pylist(), strict=True)
             values = [_on_line(one, other, part) for one, other in ends]
             before = before.set_column(place, field, pa.array(values, field.type))
     return before
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _on_line(one: Any, other: Any, part: Fraction) -> Any:

@@ -184,10 +184,18 @@ class Loop:
                     break
                 self._wait(at_once=bool(taken))
                 self._refresh()
-            if self.flush and not self.stopping.is_set():
-                self._seal()
+            if self.flush and not self.stopping.is_set():  # the end of every stream that was read
+                names = [name for name in self.sources if not self.engine.streams[name].known.sealed]
+                names += [name for name, table in self.engine.tables.items() if table.progress != INFINITY]
+                if names:
+                    self.engine.epoch(seals=names)
+                    self.watch()
         finally:
-            self._end()
+            for look in (*self._looks.values(), *self._table_looks.values()):
+                look.stop()
+            for source in self.sources.values():
+                source.end()
+            self.engine.delivering.end()
 
     # ------------------------------------------------------------ sources
 
@@ -253,13 +261,6 @@ class Loop:
                     raise
                 self.stopping.wait(PAUSE)
         return None
-
-    def _end(self) -> None:
-        for look in (*self._looks.values(), *self._table_looks.values()):
-            look.stop()
-        for source in self.sources.values():
-            source.end()
-        self.engine.delivering.end()
 
     # ------------------------------------------------------------ tables
 
@@ -542,14 +543,6 @@ class Loop:
                 raise failures[0]
             self._tries += 1
             self.engine.deliver(only_due=True)
-
-    def _seal(self) -> None:
-        """Declare the end of every stream that was read."""
-        names = [name for name in self.sources if not self.engine.streams[name].known.sealed]
-        names += [name for name, table in self.engine.tables.items() if table.progress != INFINITY]
-        if names:
-            self.engine.epoch(seals=names)
-            self.watch()
 
 
 def _answering(source: Source) -> Source:

@@ -369,8 +369,10 @@ def newest(record: QueryRecord, now: float, greatest: Mapping[str, int | None]) 
         due = cut.due(now)
         return None if abs(due) == INFINITY else cut.origin + (int(due) + 1) * cut.slide
     (at,) = (greatest[name] for name in record.streams)
-    for level in levels:
-        at = None if at is None else _last_end(level.query.cut, at)
+    for cut in (level.query.cut for level in levels):
+        if at is not None:  # of windows that have no beginning, the first that it is in
+            length = cut.slide if cut.range is None else cut.range
+            at = cut.origin + (at + length - cut.origin) // cut.slide * cut.slide
     return at
 
 
@@ -458,10 +460,3 @@ def _asked(record: QueryRecord, length: int, slide: int, update: int) -> Schedul
     most = None if asked.at_most is None else max(1, asked.at_most // update)
     period = max(1, max(slide, asked.every or 0) // update)
     return ScheduledQuery(record.id, max(1, length // update), period, asked.priority, most)
-
-
-def _last_end(cut: Cut, at: int) -> int:
-    """The end of the last window that an instant is in; of those that have no beginning, the first."""
-    if cut.range is None:
-        return cut.origin + ((at - cut.origin) // cut.slide + 1) * cut.slide
-    return cut.origin + (at + cut.range - cut.origin) // cut.slide * cut.slide

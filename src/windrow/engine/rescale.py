@@ -99,12 +99,8 @@ def by_keys(
             found = {name: chunked(frames) for name, frames in pieces.get(shard, {}).items()}
             if found or old in shards.sources(shard):
                 parts[shard].append(State(found, states[old].meta))
-    return {shard: _put_together(found, unite) for shard, found in parts.items() if found}
-
-
-def _put_together(parts: Sequence[State], unite: Callable[[Sequence[State]], State]) -> State:
-    some = [part for part in parts if part.chunks] or parts[:1]
-    return some[0] if len(some) == 1 else unite(some)
+    filled = {shard: [each for each in some if each.chunks] or some[:1] for shard, some in parts.items()}
+    return {n: some[0] if len(some) == 1 else unite(some) for n, some in filled.items() if some}
 
 
 class RowStates:

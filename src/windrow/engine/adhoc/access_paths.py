@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from windrow.algebra.catalog import Keep
 from windrow.algebra.explain.operators import quantity
 from windrow.algebra.plan import Emit, StreamWord, Window
 from windrow.engine.adhoc.snapshot import Needs, QuestionSnapshot, without_order
@@ -33,7 +34,7 @@ from windrow.windows.domain import INFINITY, Domain, Instant
 from windrow.windows.rows import RowsWindow
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Keep, Stream
+    from windrow.algebra.catalog import Stream
     from windrow.algebra.expressions import Expression
     from windrow.engine.adhoc.from_synopses import NearMiss
     from windrow.engine.archives import Archiving
@@ -77,7 +78,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def not_kept(wanted: WantedRows, missed: NearMiss | None = None) -> QueryError:
     """A stream does not keep the rows that a window needs; perhaps there are synopses that nearly do."""
     record, stream = wanted.record, wanted.record.stream
-    more = _enough(stream, wanted.window)
+    spec, enough = wanted.window.spec, None
+    if isinstance(spec, RowsWindow):
+        enough = None if spec.partition_by else Keep(rows=spec.rows)
+    elif spec.depth is not None and spec.depth > 1:
+        enough = Keep(int(spec.reach_back))
+    more = None if enough is None else keep_text(enough, stream.domain)
     nearly = "" if missed is None else f"; the synopsis of query `{missed.query}` does not do: {missed.why}"
     instead = "" if missed is None or missed.instead is None else f"; or {missed.instead}"
     if record.kept_from is None:
@@ -114,14 +120,6 @@ def keep_text(keep: Keep, domain: Domain) -> str:
     if keep.rows is not None:
         return f"KEEP {keep.rows} ROWS"
     return f"KEEP {quantity(keep.ticks or 0, domain)}"
-
-
-def _enough(stream: Stream, window: Window) -> str | None:
-    spec = window.spec
-    if isinstance(spec, RowsWindow):
-        return None if spec.partition_by else f"KEEP {spec.rows} ROWS"
-    bounded = spec.depth is not None and spec.depth > 1
-    return f"KEEP {quantity(int(spec.reach_back), stream.domain)}" if bounded else None
 
 
 def _shown(stream: Stream, instant: Instant) -> str:

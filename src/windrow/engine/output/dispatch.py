@@ -89,8 +89,12 @@ class SinkWorker(Thread):
         return self._failed
 
     def run(self) -> None:
-        while (next_one := self._next()) is not None:
-            commit, entries = next_one
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._ended)
+                if self._ended:
+                    return
+                commit, entries = self._queue.popleft()
             found = self._deliver(commit, entries)
             with self._changed:
                 self._done.append(found)
@@ -102,11 +106,6 @@ class SinkWorker(Thread):
             self._wake()
             if found.trouble is not None:
                 return
-
-    def _next(self) -> Waiting | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._queue or self._ended)
-            return None if self._ended else self._queue.popleft()
 
     def stop(self) -> None:
         """Nothing more is delivered; a delivery under way is waited for."""

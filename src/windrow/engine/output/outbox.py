@@ -305,7 +305,9 @@ class Outgoing:
             parts = [place.chosen(self._section(entry, place.section)) for entry, place in pairs]
             made = (columns.published(frame.to_arrow(), schema) for frame in in_order(parts))
             if shared and sum(part.num_rows for part in parts) <= MOST_KEPT:
-                self._kept = {**({} if self._size() > MOST_KEPT else self._kept), key: list(made)}
+                if sum(table.num_rows for tables in self._kept.values() for table in tables) > MOST_KEPT:
+                    self._kept = {}
+                self._kept[key] = list(made)
                 yield from self._kept[key]
             else:
                 yield from made
@@ -329,9 +331,6 @@ class Outgoing:
             self._packed[key] = Packed(some, schema)
         rows = self._packed[key].table((stored.section,), schema)
         return None if rows is None else stored.chosen(rows)
-
-    def _size(self) -> int:
-        return sum(table.num_rows for tables in self._kept.values() for table in tables)
 
     def _section(self, entry: OutboxEntry, section: str) -> pa.Table:
         """A section of a file; one that others read in part is kept for them."""

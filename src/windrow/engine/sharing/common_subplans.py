@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.algebra import canonical, shipments, types
 from windrow.algebra import operators as ops
-from windrow.algebra.plan import Emit, Plan, Scan, Window
+from windrow.algebra.plan import Emit, Scan
 from windrow.execution.bundle import Bundle, QueryGroup
 from windrow.execution.relational import Host
 from windrow.kernels.relational import implementations, program, state_transfer
@@ -32,7 +32,7 @@ from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.sharing.rules import grid_of, moving_on, unslid
 from windrow.state.names import RESERVED
 from windrow.windows.ranges import RangeWindow
-from windrow.windows.spec import SlideGrid, WindowSpec
+from windrow.windows.spec import SlideGrid
 
 if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord
@@ -413,9 +413,12 @@ def _may_join(record: QueryRecord) -> Emit | None:
 def _sight_of(unit: GeneralUnit) -> str:
     """What a query sees of its streams, and when: queries with the same sight see the same."""
     program, timing = unit.program, unit.timing
-    windows = [
-        (_moves(window), [_seen(window, each) for each in window.origins]) for window in timing.windows
-    ]
+    windows = []
+    for window in timing.windows:
+        # how long a window is changes neither what it sees nor when
+        moves = replace(window.spec, range=1) if isinstance(window.spec, RangeWindow) else window.spec
+        scans = [each if isinstance(each, Scan) else None for each in window.origins]
+        windows.append((moves, [each and (each.stream.name, window.attribute_of(each)) for each in scans]))
     routed = sorted((name, *columns) for name, columns in unit.placement.items())
     tables = sorted((name, column or "") for name, column in unit.table_places.items())
     seen = windows, routed, tables, sorted(unit.streams), sorted(unit.tables)
@@ -425,20 +428,10 @@ def _sight_of(unit: GeneralUnit) -> str:
     return canonical.canonical_text([*seen, *how, sources])
 
 
-def _moves(window: Window) -> WindowSpec:
-    """How a window moves; how long it is changes neither what it sees nor when."""
-    return replace(window.spec, range=1) if isinstance(window.spec, RangeWindow) else window.spec
-
-
 def _shortens(unit: GeneralUnit) -> bool:
     """Whether a query can take its rows from a join over longer windows, which must say when they end."""
     emit = unit.program.emit
     return subplans.can_shorten(emit) and id(subplans.subplan_of(emit)) not in unit.program.builder.telling
-
-
-def _seen(window: Window, origin: Plan) -> tuple[str, str] | None:
-    """The stream and the attribute of it that a window is about; None for a nested query."""
-    return (origin.stream.name, window.attribute_of(origin)) if isinstance(origin, Scan) else None
 
 
 def _digest(text: str) -> str:
