@@ -71,9 +71,8 @@ class ArchiveShape:
     def laid_out(self, layout: GridLayout) -> ArchiveShape:
         """The same rows, laid out in this way."""
         old = self.declaration
-        return replace(
-            self, declaration=Declaration.of(old.key, old.keep, expires=old.expires, **asdict(layout))
-        )
+        new = Declaration.of(old.key, old.keep, expires=old.expires, **asdict(layout))
+        return replace(self, declaration=new)
 
     @classmethod
     def of_query(cls, archive: StandingArchive, query: str, emit: Emit) -> ArchiveShape:
@@ -481,9 +480,8 @@ class Archiving:
 
 def _after(manifest: Manifest, section: str, commit: int) -> dict[int, list[OutboxEntry]]:
     """What waits of a section, by commit, of those after one."""
-    return {
-        number: entries for number, entries in pending(manifest.outbox, section).items() if number > commit
-    }
+    waiting = pending(manifest.outbox, section)
+    return {number: entries for number, entries in waiting.items() if number > commit}
 
 
 def _shown(value: Any) -> Any:

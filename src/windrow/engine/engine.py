@@ -225,12 +225,10 @@ class Engine:
         if stream.late_sink is not None:
             late = late_sink or self.opened(stream.late_sink, f"late_{name}")
             sinks[late_section(name)] = RowSink(name, late, rows_schema(stream.schema))
-        malformed = malformed_sink(stream.source)
+        malformed, called = malformed_sink(stream.source), f"malformed_{name}"
         if malformed is not None:
-            opened = self.opened(malformed, f"malformed_{name}")
-            sinks[malformed_rows.malformed_section(name)] = RowSink(
-                f"malformed_{name}", opened, malformed_rows.LETTERS
-            )
+            letters = RowSink(called, self.opened(malformed, called), malformed_rows.LETTERS)
+            sinks[malformed_rows.malformed_section(name)] = letters
 
     def add_table(self, table: Table) -> TableRecord:
         """A declared table, with what the state directory has of it."""
@@ -469,9 +467,8 @@ class Engine:
                     raise SourceChanged(arrival.stream)
             draft.tidy()
             on_rows = time.perf_counter() - began
-            effort = self._effort = replace(
-                draft.effort(on_rows, self.delivering.seconds), **self._outside(arrivals, began)
-            )
+            effort = draft.effort(on_rows, self.delivering.seconds)
+            effort = self._effort = replace(effort, **self._outside(arrivals, began))
             if draft.moved or arrivals or self._registered or self.delivering.done:
                 self._arranging.note(draft.queries)
                 self.commit_draft(draft)
@@ -527,12 +524,12 @@ class Engine:
         decisions = {"state_id": self._state_id, **self.archives.decisions}
         if "now" in self.last.decisions:
             decisions["now"] = self.last.decisions["now"]
+        owner, number = self.log.owner.epoch, self.last.number + 1
+        place = delta_file.WriteTarget(self._files, number, owner, self.shards)
         return Draft(
             last=self.last,
             known=self._known,
-            place=delta_file.WriteTarget(
-                self._files, self.last.number + 1, self.log.owner.epoch, self.shards
-            ),
+            place=place,
             streams=dict(self.streams),
             tables=dict(self.tables),
             queries=dict(self.queries),
@@ -630,9 +627,8 @@ class Engine:
         self.log.commit(draft.manifest())
         crash.crash_point("after-commit")
         self.shedding = shedding
-        failed = [
-            q for name, q in draft.queries.items() if not q.is_running and self.queries[name].is_running
-        ]
+        ran = [name for name, record in self.queries.items() if record.is_running]
+        failed = [draft.queries[name] for name in ran if not draft.queries[name].is_running]
         self.streams, self.tables, self.queries = draft.streams, draft.tables, draft.queries
         for name, (gone, new) in draft.changed.items():
             self.tables[name].contents().apply(gone, new)

@@ -298,12 +298,8 @@ class Loop:
         ever read it, or it is asked for the first time and may have changed."""
         if self.tables is None or not self._table_looks:
             return set()
-        absent = self.board.absent
-        unknown = {
-            name
-            for name in self._table_looks
-            if self.tables.is_unread(name) or (name not in self._answered and name not in absent)
-        }
+        known = self._answered | self.board.absent.keys()
+        unknown = {name for name in self._table_looks if name not in known or self.tables.is_unread(name)}
         waiting = [query for query in self.engine.queries.values() if not unknown.isdisjoint(query.tables)]
         return {stream for query in waiting for stream in query.streams}
 
@@ -369,11 +365,8 @@ class Loop:
             return False
         if not self.once:
             return all(source.is_bounded or source.is_over() for source in self.sources.values())
-        return all(
-            self._targets.get(name) is not None or source.is_over()
-            for name, source in self.sources.items()
-            if not source.is_bounded
-        )
+        endless = {name: source for name, source in self.sources.items() if not source.is_bounded}
+        return all(self._targets.get(name) is not None or each.is_over() for name, each in endless.items())
 
     # ------------------------------------------------------------ epochs
 

@@ -263,9 +263,8 @@ class QueryRecord:
 
     def among(self, sharing: Sharing) -> QueryRecord:
         """The same, with what it has in common with others."""
-        return replace(
-            self, physical=self.physical.among(sharing), recorded=replace(self.plan, sharing=sharing)
-        )
+        recorded = replace(self.plan, sharing=sharing)
+        return replace(self, physical=self.physical.among(sharing), recorded=recorded)
 
     def _written(self) -> QueryRecord:
         return replace(self, recorded=RecordedPlan.of(self.physical, self.bundle.unit))

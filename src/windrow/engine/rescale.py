@@ -239,9 +239,8 @@ def _anew(chunk: Chunk) -> Chunk:
 def _candidates(program: RelationalProgram, unit: units.GeneralUnit) -> dict[str, tuple[Operator, list[str]]]:
     """For each place of an operator, the columns that may hold the routed value in what it keeps."""
     outputs = partitioning.routed_outputs(program.emit, unit.placement)
-    nodes: dict[str, Plan] = {
-        place: node for _, node, place, _ in implementations.placed(program) if place is not None
-    }
+    placed = implementations.placed(program)
+    nodes: dict[str, Plan] = {place: node for _, node, place, _ in placed if place is not None}
     tables = [
         f"{node.table.alias}.{column}"
         for node in program.emit.walk()
@@ -391,10 +390,8 @@ class _Rescale:
         return found
 
     def _stage(self, stage: int) -> dict[int, tuple[manifest.ChunkRef, ...]]:
-        old = {
-            shard: Shard(self.files, self.last.chunks.get(stage * self.shards.old + shard, ()))
-            for shard in range(self.shards.old)
-        }
+        chunks, first = self.last.chunks, stage * self.shards.old
+        old = {n: Shard(self.files, chunks.get(first + n, ())) for n in range(self.shards.old)}
         written: dict[int, list[manifest.ChunkRef]] = {}
         with ExitStack() as stack:
             changes = {}
