@@ -101,10 +101,9 @@ class Draft:
         chunks = self.last.chunks
         self._deltas = list(chunks.get(DRIVER, ()))
         self._files = {number: refs for number, refs in chunks.items() if number >= 0}
-        self._kept, self._keys = (
-            [ref for ref in chunks.get(of, ()) if ref.metadata["stream"] in self.known.streams]
-            for of in (KEPT, KEYS)
-        )
+        streams, kept, keys = self.known.streams, chunks.get(KEPT, ()), chunks.get(KEYS, ())
+        self._kept = [ref for ref in kept if ref.metadata["stream"] in streams]
+        self._keys = [ref for ref in keys if ref.metadata["stream"] in streams]
 
     @property
     def running(self) -> list[QueryRecord]:
@@ -488,9 +487,8 @@ class Draft:
         held = {file for table in tables.values() for file in table.options["history"]}
         deltas = tuple(ref for ref in self._deltas if ref.name in held or self._is_needed(ref))
         answering = {record.id for record in self.running if record.query.plan.is_by_extent}
-        answers = retention.last_answers(
-            self.last.chunks.get(ANSWERS, ()), self._outgoing, answering | self.undeclared_ids
-        )
+        before, answering = self.last.chunks.get(ANSWERS, ()), answering | self.undeclared_ids
+        answers = retention.last_answers(before, self._outgoing, answering)
         own = {DRIVER: deltas, KEPT: tuple(self._kept), ANSWERS: answers, KEYS: tuple(self._keys)}
         common = self.common.decisions(self.shared_states, self.shares_elsewhere, self.too_large)
         return self.last.successor(

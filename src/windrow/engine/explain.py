@@ -209,10 +209,8 @@ def _table(unit: units.GeneralUnit, name: str) -> str:
         kept = f"each shard keeps the rows whose {column} is routed to it"
     else:
         kept = "every shard keeps all of it" if unit.placement else "kept in that shard"
-    reach = (
-        "a change is for later rows" if table.kind is TableKind.NRR else "a change reaches back to windows"
-    )
-    return f"{name} {table.kind.value}: {kept}; {reach}"
+    reach = "is for later rows" if table.kind is TableKind.NRR else "reaches back to windows"
+    return f"{name} {table.kind.value}: {kept}; a change {reach}"
 
 
 def _step(
@@ -228,6 +226,7 @@ def _step(
     # a window right over a stream is one line: the stream has nothing to say of its own
     below = () if isinstance(node, Window) and isinstance(node.input, Scan) else part.inputs
     label = None if isinstance(node, TableScan) else node.label
+    inputs = [_step(each, (*path, place), inner, sizes, statistics) for place, each in enumerate(below)]
     return ExplainStep(
         operator=operator_text(node, spelling),
         pattern=label.pattern if label else None,
@@ -239,9 +238,7 @@ def _step(
         kind=part.kind,
         place=part.place,
         passes_on=part.passes_on,
-        inputs=tuple(
-            _step(each, (*path, place), inner, sizes, statistics) for place, each in enumerate(below)
-        ),
+        inputs=tuple(inputs),
     )
 
 

@@ -234,14 +234,10 @@ class Refreshes:
         if known.queries != group.queries or known.fixed != group.fixed or measured.count >= known.renewed:
             self._forget(known, [query for query in known.queries if query not in group.queries])
             known.queries, known.fixed, known.renewed = group.queries, group.fixed, max(1, 2 * measured.count)
-            known.arrange(  # which queries are best refreshed together, and how often
-                cycles.hybrid(
-                    {group.name: list(group.queries.values())},
-                    measured.costs,
-                    fixed={group.name: group.fixed},
-                    kind=lambda query: group.kinds.get(query.name),
-                )
-            )
+            # which queries are best refreshed together, and how often
+            queries, fixed = {group.name: list(group.queries.values())}, {group.name: group.fixed}
+            kind = group.kinds.get
+            known.arrange(cycles.hybrid(queries, measured.costs, fixed=fixed, kind=lambda q: kind(q.name)))
         self._schedules[group.name] = known
         for query in group.queries:
             if query in self._remembered:
@@ -347,9 +343,8 @@ def group_by_itself(record: QueryRecord, clock: PaneClock | Clock, held: PaneClo
     grids = _grids(unit)
     update, slide = gcd(*(grid.period for grid in grids)), min(grid.period for grid in grids)
     before, now = _instant(held.before), _instant(held.now)
-    due = now != before and (
-        abs(before) == abs(now) == INFINITY or _newest(grids, now) > _newest(grids, before)
-    )
+    is_over = abs(before) == abs(now) == INFINITY
+    due = now != before and (is_over or _newest(grids, now) > _newest(grids, before))
     moved = PaneClock(_instant(clock.before), _instant(clock.now))
     asked = _asked(record, unit.memory or slide, slide, update)
     return RefreshGroup(record.id, update, moved, {record.id: asked}, {record.id} if due else set())

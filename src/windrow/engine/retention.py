@@ -87,9 +87,8 @@ def _put_together(record: StreamRecord, refs: list[ChunkRef], place: WriteTarget
 
 def _mergeable(record: StreamRecord, refs: Sequence[ChunkRef]) -> list[ChunkRef]:
     """Files of the least size of which enough end about the same time; none if there are none."""
-    small = sorted(
-        (ref for ref in refs if ref.bytes <= MOST_BYTES // 2), key=lambda ref: (span_of(ref)[1], ref.name)
-    )
+    small = [ref for ref in refs if ref.bytes <= MOST_BYTES // 2]
+    small.sort(key=lambda ref: (span_of(ref)[1], ref.name))
     for size in sorted({_size(ref) for ref in small}):
         same = [ref for ref in small if _size(ref) == size]
         for first in range(len(same) - TOGETHER + 1):
@@ -121,16 +120,10 @@ def last_answers(
 
     They were written to be delivered; naming them a while longer is all it takes to have them.
     """
-    new = {query for ref in outbox for section in ref.operators for query in asking(ref, section)} & {
-        *queries
-    }
-    kept = [
-        ref.without(
-            {each for each in ref.operators if all(q in new or q not in queries for q in asking(ref, each))}
-        )
-        for ref in before
-    ]
-    fresh = [
-        ref.without({each for each in ref.operators if new.isdisjoint(asking(ref, each))}) for ref in outbox
-    ]
-    return tuple(ref for ref in (*kept, *fresh) if ref is not None)
+    answered = {query for ref in outbox for section in ref.operators for query in asking(ref, section)}
+    new = answered.intersection(queries)
+    left = []
+    for refs, wanted in ((before, {*queries} - new), (outbox, new)):
+        for ref in refs:
+            left.append(ref.without({each for each in ref.operators if wanted.isdisjoint(asking(ref, each))}))
+    return tuple(ref for ref in left if ref is not None)

@@ -240,8 +240,8 @@ def show_streams(streams: Mapping[str, StreamView], catalog: Catalog) -> pa.Tabl
 
 def show_tables(tables: Mapping[str, TableView], catalog: Catalog) -> pa.Table:
     """The tables, and how much they hold."""
-    rows = [
-        {"name": name, "kind": table.kind, "rows": len(table), "source": catalog.tables[name].source}
-        for name, table in tables.items()
-    ]
+    rows = []
+    for name, each in tables.items():
+        source = catalog.tables[name].source
+        rows.append({"name": name, "kind": each.kind, "rows": len(each), "source": source})
     return pa.Table.from_pylist(rows, schema=_TABLES)

@@ -65,11 +65,9 @@ def in_order(parts: list[pa.Table]) -> Iterator[pl.DataFrame]:
     if total <= SORTED_AT_ONCE:
         yield from sorted_rows([columns.to_frame(part) for part in parts]).iter_slices(PIECE)
         return
-    instants = sorted(
-        {at for part in parts for at in columns.to_frame(part.select([0])).to_series().unique()}
-    )
-    for at in instants:
-        chosen = [columns.to_frame(part).filter(pl.nth(0) == at) for part in parts]
+    frames = [columns.to_frame(part) for part in parts]
+    for at in sorted({at for frame in frames for at in frame.to_series(0).unique()}):
+        chosen = [frame.filter(pl.nth(0) == at) for frame in frames]
         yield from sorted_rows([part for part in chosen if part.height]).iter_slices(PIECE)
 
 
@@ -138,10 +136,8 @@ def _order(keys: pl.DataFrame, by: list[str]) -> pl.Series:
 
 def _has_ties(keys: pl.DataFrame, order: pl.Series) -> bool:
     rows = keys.select(pl.all().gather(order))
-    same = rows.select(
-        pl.all_horizontal(pl.col(name).eq_missing(pl.col(name).shift(1)) for name in keys.columns)
-    )
-    return bool(same.to_series()[1:].any())
+    same = (pl.col(name).eq_missing(pl.col(name).shift(1)) for name in keys.columns)
+    return bool(rows.select(pl.all_horizontal(same)).to_series()[1:].any())
 
 
 def order_key(column: pl.Series) -> pl.Series:

@@ -323,9 +323,8 @@ def _query_group(name: str, members: list[_Member]) -> dict[str, Membership | No
         chain = chains[member.alone.name] = _chain(general_unit(bundle), member.view(subplan))
         built.setdefault([*chain.values()][-1], []).append(member)
     if len(built) > 1:  # what is above makes a difference to how a common subplan is built
-        return {
-            query: place for alike in built.values() for query, place in _query_group(name, alike).items()
-        }
+        apart = [_query_group(name, alike) for alike in built.values()]
+        return {query: place for group in apart for query, place in group.items()}
     users: dict[str, list[_Member]] = {}
     for member in members:
         for part in chains[member.alone.name].values():

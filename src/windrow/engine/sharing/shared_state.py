@@ -262,10 +262,9 @@ class Common:
     def _used_parts(self, stream: str, question: QueryNeeds) -> list[int]:
         """The shared states of a stream and a grouping that have queries, that of its condition first."""
         own = self._parts.get((stream, question.keys), {}).get(question.existence.predicate)
-        mine = [
-            key for key, name in self._names.items() if key[1] == question.keys and self._members.get(name)
-        ]
-        parts = [source[1] for source, _ in mine if isinstance(source, tuple) and source[0] == stream]
+        used = [key for key, name in self._names.items() if self._members.get(name)]
+        mine = [source for source, keys in used if keys == question.keys]
+        parts = [source[1] for source in mine if isinstance(source, tuple) and source[0] == stream]
         return sorted(parts, key=lambda part: (part != own, part))
 
     def _is_combined(self, question: QueryNeeds) -> bool:
