@@ -76,19 +76,12 @@ class SynopsisRequest:
 
 
 @dataclass(frozen=True)
-class AttributeRange:
-    """Rows with begin <= attribute < end."""
-
-    begin: int
-    end: int
-
-
-@dataclass(frozen=True)
 class Fit:
     """Synopses of one shared state that have all that is asked of a window."""
 
     shelf: SynopsisShelf
-    span: AttributeRange
+    #: the values of the attribute
+    span: range
     chosen: dict[Need, Synopsis]
     #: what groups have to satisfy, and the keys that are asked for, both over the shared state's keys
     condition: Expression
@@ -131,9 +124,7 @@ def asked_of(emit: Emit) -> SynopsisRequest | None:
     return SynopsisRequest(question, spec.range, spec.slide is not None, order, count)
 
 
-def fit(
-    asked: SynopsisRequest, shelves: Sequence[SynopsisShelf], record: StreamRecord, span: AttributeRange
-) -> Found:
+def fit(asked: SynopsisRequest, shelves: Sequence[SynopsisShelf], record: StreamRecord, span: range) -> Found:
     """Synopses for a window; else those that nearly fit, if there are any."""
     if record.shed:
         return None  # what was shed is in no synopsis, and nobody knows when it was
@@ -155,19 +146,19 @@ def fit(
 
 
 def earlier(
-    asked: SynopsisRequest, shelves: Sequence[SynopsisShelf], record: StreamRecord, span: AttributeRange
+    asked: SynopsisRequest, shelves: Sequence[SynopsisShelf], record: StreamRecord, span: range
 ) -> Fit | None:
     """Synopses for the last window that ended with an interval: a state that was true before this one."""
     if asked.slides:
         return None
     ends = {
-        grid.begin(grid.index(span.end))
+        grid.begin(grid.index(span.stop))
         for _, _, _, found in _candidates(asked, shelves)
         for synopses in found.values()
         for grid in (synopsis.kept.grid for synopsis in synopses)
     }
     for end in sorted(ends, reverse=True):
-        found = fit(asked, shelves, record, AttributeRange(end - asked.range, end))
+        found = fit(asked, shelves, record, range(end - asked.range, end))
         if isinstance(found, Fit):
             return found
     return None
@@ -212,15 +203,15 @@ def _without(need: Need, left_out: Mapping[Expression, Expression]) -> Predicate
     return predicate_of(conjunction(tuple(part for part in parts if part not in left_out)))
 
 
-def _why_not(synopsis: Synopsis, record: StreamRecord, span: AttributeRange) -> str | None:
+def _why_not(synopsis: Synopsis, record: StreamRecord, span: range) -> str | None:
     kept, grid = synopsis.kept, synopsis.kept.grid
     each = quantity(grid.width, record.stream.domain)
-    known = record.greatest is not None and record.greatest >= span.end
-    if grid.begin(grid.index(span.begin)) != span.begin:
+    known = record.greatest is not None and record.greatest >= span.stop
+    if grid.begin(grid.index(span.start)) != span.start:
         return f"its intervals of {each} do not begin with this window"
-    if known and grid.begin(grid.index(span.end)) != span.end:
+    if known and grid.begin(grid.index(span.stop)) != span.stop:
         return f"its intervals of {each} do not end with this window"
-    if kept.since is not None and span.begin < kept.since:
+    if kept.since is not None and span.start < kept.since:
         return "it has not been there for so long"
     # the interval before which it counts those that it keeps; after the end, behind the last row
     clock, reached = record.known.progress_on(record.stream, record.stream.wattr), -INFINITY
@@ -228,7 +219,7 @@ def _why_not(synopsis: Synopsis, record: StreamRecord, span: AttributeRange) -> 
         reached = grid.index(int(clock))
     elif record.greatest is not None:
         reached = grid.index(record.greatest) + 1
-    return f"it has {kept.length} × {each}" if grid.index(span.begin) < reached - kept.length else None
+    return f"it has {kept.length} × {each}" if grid.index(span.start) < reached - kept.length else None
 
 
 def _near_miss(
@@ -374,7 +365,7 @@ class FromSynopses:
         return AccessPath(what, tuple(self._parts()))
 
     def _parts(self) -> Iterator[SubWindow]:
-        operator, ends = operator_of(self._shared_state.name), self.fit.span.end
+        operator, ends = operator_of(self._shared_state.name), self.fit.span.stop
         for number, refs in sorted(self.manifest.chunks.items()):
             mine = [ref for ref in refs if operator in ref.operators]
             if number >= 0 and mine:
@@ -421,13 +412,13 @@ class FromSynopses:
         """The answer, given all parts."""
         span, answers = self.fit.span, self._answers
         found = pl.concat([self._nothing, *(frames[part.name] for part in self.way.parts)])
-        inside = found.filter((pl.col(BEGIN) >= span.begin) & (pl.col(BEGIN) < span.end))
+        inside = found.filter((pl.col(BEGIN) >= span.start) & (pl.col(BEGIN) < span.stop))
         groups = self._grouped(inside)
         layout = answers.measures.layouts[GROUPS]
         states = layout.merge(groups, [PANE, *layout.keys]).filter(pl.col("rows.0") > 0)
         states = states.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("g"))
         known = states.select(*layout.keys, "g")
-        at = pl.Series("#at", [span.end], dtype=pl.Int64).new_from_index(0, states.height)
+        at = pl.Series("#at", [span.stop], dtype=pl.Int64).new_from_index(0, states.height)
         rows = answers.rows(known, {GROUPS: states.drop(layout.keys)}, [at]).drop("#at")
         if self.asked.count is None:
             return rows

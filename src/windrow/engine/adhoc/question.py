@@ -373,10 +373,10 @@ class Situation:
         return from_synopses.shelves_of(self.manifest, self._span[0], question.standing)
 
     @property
-    def _span(self) -> tuple[str, from_synopses.AttributeRange]:
+    def _span(self) -> tuple[str, range]:
         ((stream, needs, _),) = self._needs.values()
         begin = -END if needs.begin == -INFINITY else int(needs.begin)
-        return stream, from_synopses.AttributeRange(begin, int(needs.end) + 1)
+        return stream, range(begin, int(needs.end) + 1)
 
     @cached_property
     def _rows_at(self) -> tuple[dict[str, access_paths.AccessPath], access_paths.WantedRows | None]:
@@ -440,7 +440,7 @@ class Situation:
             return Answer(number, None, relation(snapshot.plan, {}, {}, -END, -END))
         if self.synopses is not None:
             span = self.synopses.fit.span
-            shown = present.shown if span == self._span[1] else span.end - 1
+            shown = present.shown if span == self._span[1] else span.stop - 1
             return Answer(number, shown, self.synopses.rows(frames).select(names))
         given = self._rows(frames, present)
         clock, at = (END, END) if snapshot.is_at_once else (present.clock, present.at)
