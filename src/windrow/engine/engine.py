@@ -25,7 +25,7 @@ from windrow.algebra.plan import Emit
 from windrow.archive.layout import SaidOfLayout
 from windrow.engine import archives, load_shedding, query_start, refresh_scheduler, statistics
 from windrow.engine.epoch import Draft
-from windrow.engine.output.dispatch import Delivering, RowSink
+from windrow.engine.output.dispatch import Delivering, Receiver
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.sharing.arrangement import Arranging, failed_leaders, led
 from windrow.engine.sharing.shared_state import Common
@@ -224,10 +224,10 @@ class Engine:
         name, sinks = stream.name, self.delivering.row_sinks
         if stream.late_sink is not None:
             late = late_sink or self.opened(stream.late_sink, f"late_{name}")
-            sinks[late_section(name)] = RowSink(name, late, rows_schema(stream.schema))
+            sinks[late_section(name)] = Receiver(name, late, rows_schema(stream.schema))
         malformed, called = malformed_sink(stream.source), f"malformed_{name}"
         if malformed is not None:
-            letters = RowSink(called, self.opened(malformed, called), malformed_rows.LETTERS)
+            letters = Receiver(called, self.opened(malformed, called), malformed_rows.LETTERS)
             sinks[malformed_rows.malformed_section(name)] = letters
 
     def add_table(self, table: Table) -> TableRecord:

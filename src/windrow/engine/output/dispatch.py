@@ -132,8 +132,8 @@ MOST_WAITING = 1 << 30
 
 
 @dataclass(frozen=True)
-class RowSink:
-    """Where late or malformed rows of a stream go."""
+class Receiver:
+    """A sink, of a query or of late or malformed rows, and the columns that it gets."""
 
     name: str
     sink: Sink
@@ -147,7 +147,7 @@ class Delivering:
     #: told of each sink that fails, and with None of each that works
     tell: Callable[[str, SinkError | None], None]
     #: by section
-    row_sinks: dict[str, RowSink] = field(default_factory=dict)
+    row_sinks: dict[str, Receiver] = field(default_factory=dict)
     #: which sections of which outbox files the sinks have, since the last commit
     done: dict[str, set[str]] = field(default_factory=dict)
     #: called when all have got theirs, before what was delivered is let go of
@@ -216,9 +216,10 @@ class Delivering:
         try:
             for record in queries:
                 if record.sink is not None and outgoing.pending(record.id):
-                    self._give(record.query.name, record.id, record.sink, self._schema(record), outgoing)
-            for section, rows in self.row_sinks.items():
-                self._give(rows.name, section, rows.sink, rows.schema, outgoing)
+                    to = Receiver(record.query.name, record.sink, self._schema(record))
+                    self._give(record.id, to, outgoing)
+            for section, to in self.row_sinks.items():
+                self._give(section, to, outgoing)
         finally:
             try:
                 for flush in self.flushes:  # what sinks put off until many had theirs
@@ -240,18 +241,18 @@ class Delivering:
             self._schemas[record.id] = published_schema(record.query.plan)
         return self._schemas[record.id]
 
-    def _give(self, name: str, section: str, sink: Sink, schema: pa.Schema, outgoing: Outgoing) -> None:
-        if self._wake is not None and getattr(sink, "is_slow", False):
+    def _give(self, section: str, to: Receiver, outgoing: Outgoing) -> None:
+        if self._wake is not None and getattr(to.sink, "is_slow", False):
             if section not in self._workers:
-                deliver = partial(_delivered, outgoing.store, name, section, sink, schema)
-                self._workers[section] = SinkWorker(name, section, deliver, self._wake)
+                deliver = partial(_delivered, outgoing.store, section, to)
+                self._workers[section] = SinkWorker(to.name, section, deliver, self._wake)
                 self._workers[section].start()
             self._workers[section].give(outgoing.pending(section))
             return
         pending = outgoing.pending(section)
         for number, (commit, waiting) in enumerate(pending):
-            found = _delivered(outgoing, name, section, sink, schema, commit, waiting)
-            self._note(name, section, found)
+            found = _delivered(outgoing, section, to, commit, waiting)
+            self._note(to.name, section, found)
             if found.failure is not None:
                 self._failed = True
                 self._left[section] = _all_bytes(pending[number:], section)
@@ -271,13 +272,7 @@ class Delivering:
 
 
 def _delivered(
-    outgoing: Outgoing | Store,
-    name: str,
-    section: str,
-    sink: Sink,
-    schema: pa.Schema,
-    commit: int,
-    entries: list[OutboxEntry],
+    outgoing: Outgoing | Store, section: str, to: Receiver, commit: int, entries: list[OutboxEntry]
 ) -> Acknowledged:
     """What becomes of the answers of one commit: every failure is the sink's, unless the outbox cannot be
     read. A worker has only the store, and looks the outbox files through by itself.
@@ -296,14 +291,14 @@ def _delivered(
     try:
         if not isinstance(outgoing, Outgoing):
             outgoing = Outgoing(outgoing, entries, {})
-        delivery = outgoing.delivery(name, section, commit, entries, schema)
+        delivery = outgoing.delivery(to.name, section, commit, entries, to.schema)
     except BaseException as error:  # noqa: BLE001  the thread that makes epochs raises it
         return Acknowledged(commit, entries, trouble=error)
     try:
-        sink.deliver(replace(delivery, tables=partial(read, delivery)))
+        to.sink.deliver(replace(delivery, tables=partial(read, delivery)))
         crash_point("sink-delivered")
     except BaseException as error:  # noqa: BLE001  the thread that makes epochs raises what is not the sink's
         if unread or not is_failure(error):
             return Acknowledged(commit, entries, trouble=unread[-1] if unread else error)
-        return Acknowledged(commit, entries, sink_failed(name, error))
+        return Acknowledged(commit, entries, sink_failed(to.name, error))
     return Acknowledged(commit, entries)

@@ -14,7 +14,7 @@ so only where nothing can fail: an overflow in a window that the slower query do
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -209,19 +209,22 @@ def in_group(records: Iterable[QueryRecord], commit: int) -> dict[str, Membershi
 
 def _in_group(members: Iterable[_Member], commit: int) -> dict[str, Membership | None]:
     """The places of queries in their query groups; None of one that is at a slide of others for nothing."""
-    groups: dict[str, list[_Member]] = {}
-    for member in members:
-        groups.setdefault(f"{member.sight}@{commit}", []).append(member)
     found: dict[str, Membership | None] = {}
-    for name, same in groups.items():
-        common_subplans: dict[str, list[_Member]] = {}
-        for member in same:
-            common_subplans.setdefault(member.likeness, []).append(member)
+    for name, same in _by(members, lambda each: f"{each.sight}@{commit}").items():
+        common_subplans = _by(same, lambda each: likeness(each.plan, shortens=each.shortens))
         for alike in common_subplans.values() if len(same) > 1 else ():
             for near in subplans.clustered([member.plan for member in alike]):
                 found |= _query_group(name, [alike[place] for place in near])
         if len(same) == 1 and same[0].common_slide is not None:
             found[same[0].alone.name] = None
+    return found
+
+
+def _by(members: Iterable[_Member], what: Callable[[_Member], str]) -> dict[str, list[_Member]]:
+    """Members with those that are alike in something."""
+    found: dict[str, list[_Member]] = {}
+    for member in members:
+        found.setdefault(what(member), []).append(member)
     return found
 
 
@@ -244,8 +247,8 @@ def admission(late: QueryRecord, host: QueryRecord) -> tuple[Membership, Members
     known = host.member or Membership(QueryGroup(f"{RESERVED}rows of {host.id}"))
     names = dict(known.query_group.parts)
     around = program.Parts(names).part_of(place)
-    alone = replace(late.bundle, plan=shipments.packed(plan), query_group=None)
-    alike = {likeness(each, shortens=_shortens(general_unit(alone))) for each in (plan, emit)}
+    shortens = _shortens(general_unit(as_member(late.bundle, plan, None)))
+    alike = {likeness(each, shortens=shortens) for each in (plan, emit)}
     if around not in (None, place) or len(alike) > 1:
         return None
     subplan = subplans.CommonSubplan.of(emit)
@@ -276,7 +279,7 @@ def _subplan(unit: GeneralUnit) -> str:
 def _member(record: QueryRecord, plan: Emit, common_slide: CommonSlide | None) -> _Member:
     grid = grid_of(plan)
     plan = plan if common_slide is None else moving_on(plan, common_slide.grid)
-    alone = replace(record.bundle, plan=shipments.packed(plan), query_group=None)
+    alone = as_member(record.bundle, plan, None)
     sight = _digest(f"{_sight_of(general_unit(alone))} {record.complete_from}")
     shortens = _shortens(general_unit(alone)) and record.complete_from is None
     return _Member(alone, plan, common_slide, sight, shortens, grid)
@@ -296,11 +299,6 @@ class _Member:
     #: when it asks
     grid: SlideGrid | None
 
-    @property
-    def likeness(self) -> str:
-        """What its common subplan must have in common with others."""
-        return likeness(self.plan, shortens=self.shortens)
-
     def view(self, subplan: subplans.CommonSubplan | None) -> program.SubplanView:
         """How it sees a common subplan."""
         sampled = None if self.common_slide is None else self.common_slide.sampled
@@ -316,12 +314,11 @@ def _query_group(name: str, members: list[_Member]) -> dict[str, Membership | No
         alone = Membership(QueryGroup(f"{RESERVED}rows of {name}")) if only.common_slide is None else None
         return {only.alone.name: alone}
     subplan = subplans.common_subplan([member.plan for member in members])
-    built: dict[str, list[_Member]] = {}
     chains: dict[str, dict[str, str]] = {}
     for member in members:
         bundle = as_member(member.alone, member.plan, Membership(QueryGroup(name), subplan))
-        chain = chains[member.alone.name] = _chain(general_unit(bundle), member.view(subplan))
-        built.setdefault([*chain.values()][-1], []).append(member)
+        chains[member.alone.name] = _chain(general_unit(bundle), member.view(subplan))
+    built = _by(members, lambda each: [*chains[each.alone.name].values()][-1])
     if len(built) > 1:  # what is above makes a difference to how a common subplan is built
         apart = [_query_group(name, alike) for alike in built.values()]
         return {query: place for group in apart for query, place in group.items()}
@@ -329,10 +326,8 @@ def _query_group(name: str, members: list[_Member]) -> dict[str, Membership | No
     for member in members:
         for part in chains[member.alone.name].values():
             users.setdefault(part, []).append(member)
-    return {
-        member.alone.name: _place(name, member, chains[member.alone.name], users, subplan)
-        for member in members
-    }
+    own = {member.alone.name: member for member in members}
+    return {query: _place(name, each, chains[query], users, subplan) for query, each in own.items()}
 
 
 def _place(
@@ -398,10 +393,10 @@ def _may_join(record: QueryRecord) -> Emit | None:
 
     Queries that may leave out windows, or are refreshed at their own times, see other rows than others.
     """
-    unit, query = record.bundle.unit, record.query
+    unit = record.bundle.unit
     if not isinstance(unit, GeneralUnit) or isinstance(unit, UnionUnit) or record.bundle.aggregates:
         return None
-    if query.max_gap is not None or query.every is not None:
+    if not record.is_exact:
         return None
     emit = unit.program.emit
     if emit.is_internal or emit.word.restores or unit.program.root.needs_last_end:
