@@ -82,7 +82,8 @@ class ArchivePath:
         elif low == high:
             keys = f"{self.key} = {low}"
         else:
-            keys = f"{'' if low is None else f'{low} ≤ '}{self.key}{'' if high is None else f' ≤ {high}'}"
+            least, most = "" if low is None else f"{low} ≤ ", "" if high is None else f" ≤ {high}"
+            keys = f"{least}{self.key}{most}"
         return f"archive {self.archive}, {keys}: reads {self.rows:,} rows"
 
 
