@@ -24,7 +24,8 @@ from windrow.kernels.aggregates.measures import Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, rows_of, to_frame
 from windrow.kernels.panes.live_panes import LivePanes
-from windrow.kernels.panes.pane_tables import Kernel, PaneAnswers, assign_panes, pane_table
+from windrow.kernels.panes.pane_tables import Kernel, PaneAnswers
+from windrow.kernels.panes.program import Level
 from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.panes.two_stacks import TwoStacks
 from windrow.kernels.state import Chunk, Delta, State
@@ -52,8 +53,8 @@ def answers_of(spec: WindowSpec, measured: list[Measured], *keys: str) -> PaneAn
 
 def delta_of(answers: PaneAnswers, rows: list[tuple[Any, ...]]) -> Delta:
     frame = frame_of(STREAM.schema.prefixed("s"), rows)
-    frame = assign_panes(frame.with_columns(frame["s.ts"].alias("#t")), answers.query)
-    tables = pane_table(frame, answers.query, answers.measures)
+    level = Level(answers.query)
+    tables = level.tables(level.entered(frame.with_columns(frame["s.ts"].alias("#t"))))
     return Delta({name: table.to_arrow() for name, table in tables.items()})
 
 

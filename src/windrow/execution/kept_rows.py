@@ -53,7 +53,8 @@ class KeptWriter:
         """Some accepted rows."""
         if not accepted.height:
             return
-        moments = accepted[_moment(self._stream)].cast(pl.Int64)
+        wattr = self._stream.wattr
+        moments = accepted[f"#{ARRIVAL_TS}" if wattr == ARRIVAL_TS else wattr].cast(pl.Int64)
         self._ends = [moments.min(), moments.max(), *self._ends]  # type: ignore[list-item]
         self._ends = [min(self._ends), max(self._ends)]
         self._rows += accepted.height
@@ -155,10 +156,6 @@ def span_of(ref: manifest.ChunkRef) -> tuple[int, int]:
     """The least and the greatest windowing attribute of a sub-window."""
     facts = ref.operators[ROWS]
     return int(facts.lowest), int(facts.highest)
-
-
-def _moment(stream: Stream) -> str:
-    return f"#{ARRIVAL_TS}" if stream.wattr == ARRIVAL_TS else stream.wattr
 
 
 def _for_readers(accepted: pl.DataFrame, stream: Stream) -> pa.Table:

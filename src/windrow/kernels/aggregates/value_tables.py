@@ -316,7 +316,7 @@ def merged_cells(
     ones = pl.Series(COUNT, [1], dtype=pl.Int64).new_from_index(0, len(rows.chosen))
     by = [known[0].name, *layout.keys]
     lifted = cells.table([*known, ones], rows)
-    return layout.merge(lifted.select(*by, pl.exclude(*by, "^[kv][0-9]+$")), by)
+    return layout.merge(lifted.select(*by, pl.exclude(by)), by)
 
 
 def layout_of(cells: Cells, keys: Sequence[str], width: int) -> TableLayout:

@@ -62,8 +62,7 @@ class Combiner(ABC):
         result = tuple(np.moveaxis(lane.copy(), axis, 0) for lane in lanes)
         for place in range(1, len(result[0])):
             after = self.combine(take(result, place - 1), take(result, place))
-            for lane, value in zip(result, after, strict=True):
-                lane[place] = value
+            put(result, place, after)
         return tuple(np.moveaxis(lane, 0, axis) for lane in result)
 
 
@@ -164,6 +163,17 @@ def take(lanes: Lanes, places: Any) -> Lanes:
     return tuple(lane[places] for lane in lanes)
 
 
+def put(lanes: Lanes, places: Any, states: Lanes) -> None:
+    """Other elements at some places."""
+    for lane, values in zip(lanes, states, strict=True):
+        lane[places] = values
+
+
+def running(lanes: Lanes) -> Lanes:
+    """Running totals, beginning with nothing."""
+    return tuple(np.concatenate([np.zeros_like(lane[:1]), np.cumsum(lane, axis=0)]) for lane in lanes)
+
+
 def choose(condition: Flags, a: Lanes, b: Lanes) -> Lanes:
     """Those of `a` where the condition holds, else those of `b`."""
     return tuple(np.where(condition, x, y) for x, y in zip(a, b, strict=True))
@@ -221,11 +231,11 @@ def _together(combiner: Combiner, result: Lanes, starts: Ints, lengths: Ints, ba
 
 def _one_by_one(combiner: Combiner, result: Lanes, starts: Ints, lengths: Ints, backwards: bool) -> None:
     """Run by run, each in one call."""
+    order = slice(None, None, -1 if backwards else 1)
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         run = slice(start, start + length)
-        parts = tuple(lane[run][::-1] if backwards else lane[run] for lane in result)
-        for lane, found in zip(result, combiner.scan(parts, axis=0), strict=True):
-            lane[run] = found[::-1] if backwards else found
+        parts = take(take(result, run), order)
+        put(result, run, take(combiner.scan(parts, axis=0), order))
 
 
 def _doubled(combiner: Combiner, result: Lanes, starts: Ints, lengths: Ints, backwards: bool) -> None:
@@ -242,5 +252,4 @@ def _doubled(combiner: Combiner, result: Lanes, starts: Ints, lengths: Ints, bac
 def _combined(combiner: Combiner, result: Lanes, here: Ints, other: Ints, backwards: bool) -> None:
     before, own = take(result, other), take(result, here)
     pair = (own, before) if backwards else (before, own)
-    for lane, value in zip(result, combiner.combine(*pair), strict=True):
-        lane[here] = value
+    put(result, here, combiner.combine(*pair))

@@ -30,10 +30,10 @@ class Numbered:
     panes: Ints
     encoded: Encoded
 
-    def ids_of(self, first: int, stop: int) -> tuple[int, int]:
-        """The ids of the groups from `first` up to `stop`."""
-        groups = self.catalog["g"].to_numpy()
-        return int(np.searchsorted(groups, first)), int(np.searchsorted(groups, stop))
+    def of_groups(self, groups: tuple[int, int]) -> tuple[int, int, slice]:
+        """The ids of the groups from one up to another, from the first up to a last one; and their rows."""
+        first, stop = np.searchsorted(self.catalog["g"].to_numpy(), groups).tolist()
+        return first, stop, slice(*np.searchsorted(self.ids, (first, stop)).tolist())
 
     def framed(self, w: Ints, ids: Ints, lanes: Sequence[Lanes]) -> pl.DataFrame:
         """States of windows as a frame: w, g, perhaps the value, and the partials."""
@@ -112,11 +112,6 @@ def number_all(
     """The groups of all tables, and each table as arrays."""
     groups = number_groups(list(tables.values()), keys)
     return groups, number_each(tables, layouts, groups, keys)
-
-
-def rows_of_ids(table: Numbered, first: int, stop: int) -> slice:
-    """Where the rows of a range of ids lie."""
-    return slice(int(np.searchsorted(table.ids, first)), int(np.searchsorted(table.ids, stop)))
 
 
 def cut_lanes(lanes: Sequence[Lanes], part: Any) -> list[Lanes]:

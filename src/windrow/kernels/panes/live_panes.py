@@ -28,7 +28,7 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import run_ends, spread_out
-from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, rows_of_ids
+from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all
 from windrow.kernels.panes.pane_tables import OPEN, Changing, Kernel, merge_panes
 from windrow.kernels.panes.query import Cut
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
@@ -154,7 +154,7 @@ class Totals:
 
     def block(self, groups: tuple[int, int], windows: tuple[int, int]) -> pl.DataFrame:
         """Each row's state stands in all windows until its group's next row."""
-        rows = rows_of_ids(self.table, *self.table.ids_of(*groups))
+        _, _, rows = self.table.of_groups(groups)
         ids, panes = self.table.ids[rows], self.table.panes[rows]
         until = np.full(len(ids), windows[1])
         again = np.flatnonzero(ids[1:] == ids[:-1])

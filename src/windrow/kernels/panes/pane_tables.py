@@ -56,8 +56,18 @@ from windrow.kernels.aggregates.lowering import WINDOW, lower, of_counts, of_not
 from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import picked, polars_type
-from windrow.kernels.columnar.combiners import Combiner, Lanes, choose, segmented, spread_out, subtract, take
-from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, rows_of_ids
+from windrow.kernels.columnar.combiners import (
+    Combiner,
+    Lanes,
+    choose,
+    put,
+    running,
+    segmented,
+    spread_out,
+    subtract,
+    take,
+)
+from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all
 from windrow.kernels.panes.query import Cut, SlidingQuery, run_stages
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, gathered, joined, split_at
 from windrow.windows.domain import Ints
@@ -108,20 +118,6 @@ class Changing:
         return layout.closed(merge_panes(closing, layout))
 
 
-def assign_panes(frame: pl.DataFrame, query: SlidingQuery) -> pl.DataFrame:
-    """The rows that lie in some extent, with the pane of each as `#pane`; `#t` is their instant."""
-    instants = frame["#t"].to_numpy()
-    inside = query.cut.holds(instants)
-    frame = frame.with_columns(pl.Series("#pane", query.cut.panes_of(instants)))
-    return frame if inside.all() else frame.filter(pl.Series(inside))
-
-
-def pane_table(frame: pl.DataFrame, query: SlidingQuery, measures: Measures) -> dict[str, pl.DataFrame]:
-    """Rows with panes, as the tables of states the query keeps: WHERE, projections, then γ by pane."""
-    _, between, _ = query.stages
-    return measures.tables(run_stages(between, frame))
-
-
 def merge_panes(tables: Sequence[pl.DataFrame], layout: TableLayout) -> pl.DataFrame:
     """One row for each pane and group of all tables, each of which has that; of none, an empty frame.
 
@@ -169,8 +165,7 @@ class PaneWindows:
 
     def block(self, groups: Range, windows: Range) -> pl.DataFrame:
         """States of the windows from one up to the other, of a range of groups; no row for empty ones."""
-        first, stop = self.table.ids_of(*groups)
-        rows = rows_of_ids(self.table, first, stop)
+        first, stop, rows = self.table.of_groups(groups)
         start = self.cut.first_pane(windows[0])
         panes = self.table.panes[rows] - start
         shape = SlideShape(self.cut.per_window, self.cut.per_slide, windows[1] - windows[0])
@@ -216,10 +211,9 @@ def dense(
     found: list[Lanes] = []
     for combiner, group in zip(combiners, lanes, strict=True):
         cells = combiner.identity((-(-shape.panes // shape.length) * shape.length, width))
-        for cell, lane in zip(cells, group, strict=True):
-            cell[panes, ids] = lane
+        put(cells, (panes, ids), group)
         if combiner.invertible:
-            totals = tuple(np.vstack([np.zeros_like(cell[:1]), np.cumsum(cell, axis=0)]) for cell in cells)
+            totals = running(cells)
             found.append(subtract(take(totals, begins + shape.length), take(totals, begins)))
         else:
             found.append(_blocks(combiner, cells, shape.length, begins))
@@ -257,7 +251,7 @@ def sparse(
     found: list[Lanes] = []
     for combiner, group in zip(combiners, lanes, strict=True):
         if combiner.invertible:
-            totals = tuple(np.concatenate([[0], np.cumsum(lane)]) for lane in group)
+            totals = running(group)
             found.append(subtract(take(totals, last + 1), take(totals, first)))
             continue
         nothing = combiner.identity((1,))
@@ -375,8 +369,11 @@ class PaneAnswers:
 
     def table(self, groups: pl.DataFrame, frames: Mapping[str, pl.DataFrame]) -> pa.Table:
         """One block of answers."""
-        ends = self.query.cut.ends(frames[GROUPS]["w"])
-        hidden = [ends.alias("#at"), *self._bounds(ends)]
+        cut = self.query.cut
+        ends = cut.ends(frames[GROUPS]["w"])
+        start = pl.Series([cut.start], dtype=pl.Int64).new_from_index(0, len(ends))
+        starts = start if cut.range is None else ends - cut.range
+        hidden = [ends.alias("#at"), starts.alias("#window_start"), ends.alias("#window_end")]
         return self.rows(groups, frames, hidden).drop("#window_start", "#window_end").to_arrow()
 
     def rows(
@@ -396,14 +393,6 @@ class PaneAnswers:
         rows = run_stages(above, pl.DataFrame([*columns, *hidden]))
         selected = [rows[field.name].cast(polars_type(field.type)) for field in self.query.emit.schema]
         return pl.DataFrame([*(rows[each.name] for each in hidden), *selected])
-
-    def _bounds(self, ends: pl.Series) -> list[pl.Series]:
-        cut = self.query.cut
-        if cut.range is not None:
-            start = ends - cut.range
-        else:
-            start = pl.Series([cut.start], dtype=pl.Int64).new_from_index(0, len(ends))
-        return [start.alias("#window_start"), ends.alias("#window_end")]
 
     def _value(self, measure: Measure, states: pl.DataFrame, counts: pl.DataFrame | None) -> pl.Series:
         dtype = polars_type(measure.kind)

@@ -49,7 +49,7 @@ class Level:
         columns.append(moments_of(accepted, attribute).alias("#t"))
         check_instants(columns[-1], f"`{attribute}` of stream `{scan.stream.name}`")
         columns += [known[source].alias("#source")] if source else []
-        return self._entered(pl.DataFrame(columns).filter(pl.col("#t").is_not_null()))
+        return self.entered(pl.DataFrame(columns).filter(pl.col("#t").is_not_null()))
 
     def nested(self, answers: pa.Table) -> pl.DataFrame:
         """Answers of the level below, as rows of this one."""
@@ -59,15 +59,21 @@ class Level:
         columns = [frame[name].alias(f"{origin.alias}.{name}") for name in origin.query.schema.names]
         instants = (frame["#at"] - 1).alias("#t")
         check_instants(instants, f"the instant of a row of nested query `{origin.alias}`")
-        return self._entered(pl.DataFrame([*columns, instants]))
+        return self.entered(pl.DataFrame([*columns, instants]))
 
-    def _entered(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def entered(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows that lie in some extent, with the pane of each as `#pane`."""
         below, _, _ = self.query.stages
-        return pane_tables.assign_panes(run_stages(below, rows), self.query)
+        frame, cut = run_stages(below, rows), self.query.cut
+        instants = frame["#t"].to_numpy()
+        inside = cut.holds(instants)
+        frame = frame.with_columns(pl.Series("#pane", cut.panes_of(instants)))
+        return frame if inside.all() else frame.filter(pl.Series(inside))
 
     def tables(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
-        """Rows that entered the window, as states of panes."""
-        return pane_tables.pane_table(rows, self.query, self.answers.measures)
+        """Rows that entered the window, as states of panes: WHERE, projections, then γ by pane."""
+        _, between, _ = self.query.stages
+        return self.answers.measures.tables(run_stages(between, rows))
 
     def latest(self, rows: pl.DataFrame, clock: PaneClock) -> int | None:
         """The last window in which any of the rows is first seen; a late one is in the next one to come."""

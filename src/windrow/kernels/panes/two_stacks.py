@@ -43,14 +43,7 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Lanes, choose, run_ends, take
-from windrow.kernels.columnar.numbering import (
-    Numbered,
-    cut_lanes,
-    number_all,
-    number_each,
-    number_groups,
-    rows_of_ids,
-)
+from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, number_each, number_groups
 from windrow.kernels.panes.live_panes import due_windows
 from windrow.kernels.panes.pane_tables import (
     OPEN,
@@ -80,8 +73,7 @@ class StackWindows:
 
     def block(self, groups: Range, windows: Range) -> pl.DataFrame:
         table = self.table
-        first, stop = table.ids_of(*groups)
-        rows = rows_of_ids(table, first, stop)
+        first, stop, rows = table.of_groups(groups)
         ids, panes = table.ids[rows] - first, table.panes[rows]
         if not len(ids):
             return table.framed(ids, ids, cut_lanes(self.lanes, rows))

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 
 import numpy as np
@@ -35,7 +35,7 @@ from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.aggregates.partials import Decoder
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import polars_type
-from windrow.kernels.columnar.combiners import Combiner, Lanes, subtract, take
+from windrow.kernels.columnar.combiners import Combiner, Lanes, put, running, subtract, take
 from windrow.kernels.columnar.numbering import cut_lanes, number_groups, with_groups
 from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import SlidingQuery
@@ -61,7 +61,6 @@ class Matrix:
 
     combiner: Combiner
     cells: Lanes
-    _totals: Lanes | None = None
     _blocks: list[Lanes] = field(default_factory=list)
 
     @classmethod
@@ -80,8 +79,7 @@ class Matrix:
         [17, 16]
         """
         cells = combiner.identity(shape)
-        for cell, lane in zip(cells, lanes, strict=True):
-            cell[rows, columns] = lane
+        put(cells, (rows, columns), lanes)
         return cls(combiner, cells)
 
     def windows(self, begins: Ints, ends: Ints) -> Lanes:
@@ -102,9 +100,7 @@ class Matrix:
             if len(mine) == len(begins):
                 found = self.combiner.combine(found, more)
             else:
-                both = self.combiner.combine(take(found, mine), more)
-                for lane, value in zip(found, both, strict=True):
-                    lane[mine] = value
+                put(found, mine, self.combiner.combine(take(found, mine), more))
             place[mine] += 1 << level
         return found
 
@@ -116,18 +112,12 @@ class Matrix:
             if len(mine):
                 block = self._block(level)
                 last = ends[mine] - (1 << level)
-                both = self.combiner.combine(take(block, begins[mine]), take(block, last))
-                for lane, value in zip(found, both, strict=True):
-                    lane[mine] = value
+                put(found, mine, self.combiner.combine(take(block, begins[mine]), take(block, last)))
 
-    @property
+    @cached_property
     def totals(self) -> Lanes:
-        """Running totals, beginning with nothing."""
-        if self._totals is None:
-            self._totals = tuple(
-                np.concatenate([np.zeros_like(cell[:1]), np.cumsum(cell, axis=0)]) for cell in self.cells
-            )
-        return self._totals
+        """Running totals of the intervals."""
+        return running(self.cells)
 
     def _block(self, level: int) -> Lanes:
         """The states of 2^level intervals from each one on."""

@@ -44,7 +44,7 @@ from windrow.algebra.expressions import Expression
 from windrow.kernels.aggregates.partials import LiftedRows
 from windrow.kernels.aggregates.value_tables import Cells, layout_of, merged_cells
 from windrow.kernels.clock import PaneClock
-from windrow.kernels.columnar.numbering import cut_lanes, number, rows_of_ids, with_groups
+from windrow.kernels.columnar.numbering import cut_lanes, number, with_groups
 from windrow.kernels.panes.pane_tables import SlideShape, sparse
 from windrow.kernels.panes.subtract_on_evict import (
     CELLS,
@@ -183,14 +183,13 @@ class NumberedValues:
 
     def values(self, groups: tuple[int, int]) -> int:
         """How many values some groups have, each with its group."""
-        first, stop = self.table.ids_of(*groups)
+        first, stop, _ = self.table.of_groups(groups)
         return stop - first
 
     def windows(self, asker: WindowRequest, ends: Ints, groups: tuple[int, int]) -> pl.DataFrame:
         """The cells of the windows with these ends: the place of the end (`w`), group, value, states."""
         table, width = self.table, self.value_counter.width
-        first, stop = table.ids_of(*groups)
-        rows = rows_of_ids(table, first, stop)
+        first, stop, rows = table.of_groups(groups)
         ids, panes = table.ids[rows] - first, table.panes[rows]
         lanes = cut_lanes(table.encoded.lanes, rows)
         found = [table.framed(ends[:0], ids[:0], cut_lanes(lanes, slice(0, 0)))]

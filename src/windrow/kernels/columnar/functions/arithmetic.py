@@ -212,10 +212,6 @@ def _shift(by: Callable[..., Any]) -> base.Strict:
     return build
 
 
-def _bitwise(function: Callable[..., Any]) -> base.Strict:
-    return base.plain(lambda *columns: pl.Series(function(*(column.to_numpy() for column in columns))))
-
-
 LONG_EDGE = 2.0**63
 LONG_MAX = (1 << 63) - 1
 #: powers of ten up to this one are exact doubles
@@ -339,10 +335,7 @@ FUNCTIONS: dict[str, base.Strict] = {
     "try_multiply": base.forgiving(_PRODUCT),
     "try_divide": base.forgiving(_divide),
     "try_mod": base.forgiving(_remainder),
-    "&": _bitwise(np.bitwise_and),
-    "|": _bitwise(np.bitwise_or),
-    "^": _bitwise(np.bitwise_xor),
-    "~": _bitwise(np.invert),
+    **dict.fromkeys(("&", "|", "^", "~"), base.as_on_integers),
     "shiftleft": _shift(np.left_shift),
     "shiftright": _shift(np.right_shift),
     # a narrow negative number is widened first, so its sign counts 64 times

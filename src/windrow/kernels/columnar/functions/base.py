@@ -32,6 +32,7 @@ import polars as pl
 
 from windrow.algebra.expressions import Call
 from windrow.algebra.functions.calendar import DAY, MOST_DAYS, date_text
+from windrow.algebra.functions.values import STRICT as VALUES
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import column_of, masked, values_of
@@ -130,6 +131,12 @@ def total(function: Callable[..., pl.Series]) -> Operation:
 def plain(function: Callable[..., pl.Series]) -> Strict:
     """A form that never fails and does not depend on types."""
     return lambda _: total(function)
+
+
+def as_on_integers(call: Call) -> Operation:
+    """A function whose meaning on integers is arithmetic that is the same on arrays of them."""
+    meaning: Any = VALUES[call.function](call)
+    return total(lambda *columns: pl.Series(meaning(*map(longs, columns))))
 
 
 def forgiving(implementation: Strict) -> Strict:

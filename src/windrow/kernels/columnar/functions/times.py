@@ -1,7 +1,7 @@
 """Functions of DATE and TIMESTAMP on columns: integer arithmetic on microseconds in UTC.
 
-The calendar's arithmetic is `windrow.algebra.functions.calendar`'s, which works on arrays of integers as it
-does on integers.
+The arithmetic of the calendar and of most fields is that of `windrow.algebra.functions`, which works on
+arrays of integers as it does on integers.
 """
 
 from __future__ import annotations
@@ -51,22 +51,6 @@ def _month_length(year: Ints, month: Ints) -> Ints:
 def _weekday(day: Ints) -> Ints:
     """0 for Monday; the epoch was a Thursday."""
     return (day + 3) % 7
-
-
-def _week(day: Ints) -> tuple[Ints, Ints]:
-    """ISO year and week: both are those of the week's Thursday."""
-    thursday = day - _weekday(day) + 3
-    year = _civil(thursday)[0]
-    return year, (thursday - _days(year, np.ones_like(year), 1)) // 7 + 1
-
-
-def _day_of_year(day: Ints) -> Ints:
-    year = _civil(day)[0]
-    return day - _days(year, np.ones_like(year), 1) + 1
-
-
-def _of_day(field: Callable[[Ints], Ints]) -> base.Strict:
-    return base.plain(lambda date: pl.Series(field(base.longs(date) // DAY)))
 
 
 def _of_time(field: Callable[[Ints], Ints]) -> base.Strict:
@@ -158,19 +142,22 @@ def _exact_seconds(micros: Callable[[Ints], Ints]) -> base.Strict:
     return base.plain(lambda time: decimals.decimal_column(micros(base.longs(time)), _SECONDS))
 
 
+_FIELDS = (
+    *("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear", "yearofweek"),
+    *(
+        "hour",
+        "minute",
+        "second",
+        "unix_date",
+        "unix_seconds",
+        "unix_millis",
+        "unix_micros",
+        "timestamp_micros",
+    ),
+)
+
 FUNCTIONS: dict[str, base.Strict] = {
-    "year": _of_day(lambda day: _civil(day)[0]),
-    "quarter": _of_day(lambda day: (_civil(day)[1] + 2) // 3),
-    "month": _of_day(lambda day: _civil(day)[1]),
-    "day": _of_day(lambda day: _civil(day)[2]),
-    "dayofweek": _of_day(lambda day: (_weekday(day) + 1) % 7 + 1),
-    "weekday": _of_day(_weekday),
-    "dayofyear": _of_day(_day_of_year),
-    "weekofyear": _of_day(lambda day: _week(day)[1]),
-    "yearofweek": _of_day(lambda day: _week(day)[0]),
-    "hour": _of_time(lambda time: time // HOUR % 24),
-    "minute": _of_time(lambda time: time // MINUTE % 60),
-    "second": _of_time(lambda time: time // MICROS % 60),
+    **dict.fromkeys(_FIELDS, base.as_on_integers),
     "exact_second": _exact_seconds(lambda time: time % MINUTE),
     "date_trunc": _date_trunc,
     "trunc": _trunc,
@@ -182,14 +169,9 @@ FUNCTIONS: dict[str, base.Strict] = {
     ),
     "last_day": base.plain(lambda date: base.from_days(_last_day(base.longs(date) // DAY))),
     "make_date": lambda _: _make_date,
-    "unix_date": _of_time(lambda date: date // DAY),
     "date_from_unix_date": base.plain(lambda day: base.from_days(base.longs(day))),
-    "unix_seconds": _of_time(lambda time: time // MICROS),
-    "unix_millis": _of_time(lambda time: time // 1000),
-    "unix_micros": base.plain(lambda time: time),
     "timestamp_seconds": lambda call: _times(MICROS) if call.args[0].type.is_integer else None,
     "timestamp_millis": lambda _: _times(1000),
-    "timestamp_micros": base.plain(lambda micros: micros),
     "interval_day": _of_time(lambda interval: _part(interval, DAY)),
     "interval_hour": _of_time(lambda interval: _part(interval, HOUR, DAY)),
     "interval_minute": _of_time(lambda interval: _part(interval, MINUTE, HOUR)),
