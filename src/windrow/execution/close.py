@@ -23,7 +23,7 @@ from windrow.execution.shared import Seed, SharedWork, operator_of, pane_grids_o
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
-from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.panes.pane_tables import merge_tables
 from windrow.kernels.panes.program import Level
 from windrow.kernels.shared import kernel as shared_kernel
 from windrow.kernels.shared.shared_state import instants
@@ -70,7 +70,7 @@ class Routed:
     """Pane states for a level of a query, from one shard of the stage below to one of this stage."""
 
     query: str
-    tables: Mapping[str, bytes]
+    tables: Mapping[str, pa.Table]
     latest: int | None
 
 
@@ -247,8 +247,7 @@ class _Run:
                 layouts = level.answers.measures.layouts
                 brought = work.seed.tables(self.before.state(f"{work.seed.shared_state}{OF}0"), unit.program)
                 both = {name: [each[name] for each in (brought, tables) if name in each] for name in layouts}
-                merged = {name: merge_panes(frames, layouts[name]) for name, frames in both.items()}
-                tables = {name: frame for name, frame in merged.items() if frame.height}
+                tables = merge_tables(both, layouts)
             return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)
         return _from_below(level, self.incoming.get(work.query.name, []), work.clock)
 
@@ -274,7 +273,8 @@ class _Run:
                     pieces.setdefault(shard, {}).setdefault(name, []).append(part)
         # every shard learns which window is the last, those without rows too
         for shard in range(self.place.shards) if latest is not None else ():
-            tables = {name: _packed(parts, level, name) for name, parts in pieces.get(shard, {}).items()}
+            merged = merge_tables(pieces.get(shard, {}), level.answers.measures.layouts)
+            tables = {name: frame.to_arrow() for name, frame in merged.items()}
             found = Routed(query, tables, latest)
             self.routed.append(task_reports.message(task_reports.ROUTED, found, shard))
 
@@ -295,23 +295,13 @@ def _kept(table: pa.Table, drops: Callable[[int], bool]) -> pa.Table:
     return table.filter(pc.invert(pc.is_in(ends, pa.array(gone, ends.type)))) if gone else table
 
 
-def _packed(parts: list[pl.DataFrame], level: Level, name: str) -> bytes:
-    table = merge_panes(parts, level.answers.measures.layouts[name]).to_arrow()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
 def _from_below(level: Level, routed: list[Routed], clock: PaneClock) -> Delta:
     found: dict[str, list[pl.DataFrame]] = {}
     for piece in routed:
-        for name, data in piece.tables.items():
-            found.setdefault(name, []).append(to_frame(pa.ipc.open_stream(data).read_all()))
-    layouts = level.answers.measures.layouts
-    tables = {name: merge_panes(frames, layouts[name]).to_arrow() for name, frames in found.items()}
+        for name, table in piece.tables.items():
+            found.setdefault(name, []).append(to_frame(table))
+    merged = merge_tables(found, level.answers.measures.layouts)
     known = [piece.latest for piece in routed if piece.latest is not None]
     reached = level.query.cut.due(clock.before)
     known += [int(reached)] if not known and abs(reached) != INFINITY else []
-    return Delta(tables, max(known, default=None))
+    return Delta({name: frame.to_arrow() for name, frame in merged.items()}, max(known, default=None))

@@ -23,7 +23,7 @@ from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.intake import Known
-from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.panes.pane_tables import merge_panes, merge_tables
 from windrow.kernels.panes.program import Level, PaneProgram
 from windrow.kernels.state import PANE
 from windrow.physical.native_sql import native_query
@@ -174,8 +174,7 @@ def tables_of(
         # other queries cut finer: several panes of the feed are one of this query
         panes = [native.panes(feed) for feed in sections(files, (FEED, native.feed, shard))]
         found[GROUPS] += [groups.merge(each, [PANE, *groups.keys]) for each in panes]
-    merged = {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
-    return {name: frame for name, frame in merged.items() if frame.height}
+    return merge_tables(found, layouts)
 
 
 def open_files(store: Store, refs: Iterable[manifest.ChunkRef]) -> list[chunk.OpenChunk]:

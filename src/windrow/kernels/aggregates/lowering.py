@@ -22,18 +22,9 @@ from windrow.algebra.aggregates.numbers import checked, half_up
 from windrow.algebra.aggregates.user import MergedAggregate
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import DataError, QueryError
+from windrow.kernels.aggregates import value_tables
 from windrow.kernels.aggregates.measures import partial_of
 from windrow.kernels.aggregates.partials import ExactTotal, LiftedRows, Partial, finals
-from windrow.kernels.aggregates.value_tables import (
-    cells_of,
-    closed,
-    doubles,
-    estimates,
-    exceeding,
-    from_order,
-    only_type,
-    representatives,
-)
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import column_of, masked, polars_type, values_of
 from windrow.kernels.state import TableLayout
@@ -199,7 +190,7 @@ def of_nothing(aggregate: agg.AggregateFunction) -> Any:
 def _(aggregate: agg.DistinctValues, counts: pl.DataFrame) -> pl.DataFrame:
     """Each value once: as counts of one, or as rows of the aggregate below."""
     inner = aggregate.inner
-    cells = cells_of(inner)
+    cells = value_tables.cells_of(inner)
     args = tuple(counts[name] for name in counts.columns if name.startswith("v"))
     everyone = pl.Series([True]).new_from_index(0, counts.height)
     rows = LiftedRows(args, everyone, pl.DataFrame())
@@ -232,7 +223,7 @@ def _(aggregate: agg.Histogram, counts: pl.DataFrame) -> pl.DataFrame:
 @of_counts.register
 def _(aggregate: agg.Frequent, counts: pl.DataFrame) -> pl.DataFrame:
     """Sub-windows that are still open are over for whoever asks."""
-    return _arrays(_ranked(exceeding(closed(counts, WINDOW, aggregate.k), WINDOW)))
+    return _arrays(_ranked(value_tables.exceeding(value_tables.closed(counts, WINDOW, aggregate.k), WINDOW)))
 
 
 @of_counts.register
@@ -248,7 +239,7 @@ def _(aggregate: agg.HeavyHitters, counts: pl.DataFrame) -> pl.DataFrame:
 
 @of_counts.register
 def _(aggregate: agg.ApproxTopK, counts: pl.DataFrame) -> pl.DataFrame:
-    kept = closed(counts, WINDOW, aggregate.capacity)
+    kept = value_tables.closed(counts, WINDOW, aggregate.capacity)
     return _arrays(_ranked(kept.filter(pl.col("v0").is_not_null())), aggregate.k)
 
 
@@ -261,7 +252,7 @@ def _(aggregate: agg.ApproxCountDistinct, counts: pl.DataFrame) -> pl.DataFrame:
     histograms = np.zeros((groups.height, 66 - aggregate.precision), dtype=np.int64)
     np.add.at(histograms, (np.repeat(np.arange(len(sizes)), sizes), ordered["rank.0"].to_numpy()), 1)
     histograms[:, 0] = aggregate.registers - sizes
-    return groups.select(WINDOW).with_columns(pl.Series("value", estimates(histograms)))
+    return groups.select(WINDOW).with_columns(pl.Series("value", value_tables.estimates(histograms)))
 
 
 @of_counts.register
@@ -280,7 +271,7 @@ def _(aggregate: agg.ApproxQuantile, counts: pl.DataFrame) -> pl.DataFrame:
     ordered, groups, size, before = _sorted(counts)
     rank = np.floor(aggregate.fraction * (size - 1)).astype(np.int64)
     places = np.searchsorted(np.cumsum(ordered[_COUNT].to_numpy()), before + rank, side="right")
-    found = representatives(ordered["v0"].to_numpy()[places], aggregate.steps)
+    found = value_tables.representatives(ordered["v0"].to_numpy()[places], aggregate.steps)
     return groups.select(WINDOW).with_columns(pl.Series("value", found))
 
 
@@ -292,7 +283,7 @@ def _(aggregate: InOrder, counts: pl.DataFrame) -> pl.DataFrame:
     width, names = len(aggregate.types), [name for name in counts.columns if name.startswith("v")]
     ordered = counts.sort([*WINDOW, *names[width:], *names[:width]])
     args = zip(names, aggregate.types, strict=False)
-    columns = [values_of(from_order(ordered[name], kind), kind) for name, kind in args]
+    columns = [values_of(value_tables.from_order(ordered[name], kind), kind) for name, kind in args]
     rows, copies = list(zip(*columns, strict=True)), ordered[_COUNT].to_list()
     groups = ordered.group_by(WINDOW, maintain_order=True).len()
     ends = np.cumsum(groups["len"].to_numpy()).tolist()
@@ -311,7 +302,10 @@ def _(aggregate: agg.Median, counts: pl.DataFrame) -> pl.DataFrame:
     ordered, groups, size, before = _sorted(counts)
     position = aggregate.fraction * (size - 1)
     below, above = np.floor(position), np.ceil(position)
-    values, ranks = doubles(ordered["v0"], only_type(aggregate)), np.cumsum(ordered[_COUNT].to_numpy())
+    values, ranks = (
+        value_tables.doubles(ordered["v0"], value_tables.only_type(aggregate)),
+        np.cumsum(ordered[_COUNT].to_numpy()),
+    )
     places = [np.searchsorted(ranks, before + rank.astype(np.int64), side="right") for rank in (below, above)]
     low, high = values[places[0]], values[places[1]]
     with np.errstate(invalid="ignore"):

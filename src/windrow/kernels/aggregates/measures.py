@@ -20,16 +20,7 @@ from windrow.algebra.expressions import TRUE, Expression
 from windrow.algebra.operators import Aggregate, AggregateCall
 from windrow.algebra.types import DataType
 from windrow.errors import QueryError
-from windrow.kernels.aggregates import partials
-from windrow.kernels.aggregates.value_tables import (
-    Cells,
-    Listed,
-    OrderedRows,
-    cells_of,
-    layout_of,
-    merged_cells,
-    only_type,
-)
+from windrow.kernels.aggregates import partials, value_tables
 from windrow.kernels.columnar.columns import without_negative_zero
 from windrow.kernels.columnar.combiners import TOTAL
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
@@ -113,7 +104,7 @@ def partial_of(aggregate: agg.AggregateFunction, label: str) -> partials.Partial
             return partials.CountPartial(label)
         case agg.Sum() | agg.VarPop() if aggregate.invertible:
             squared = isinstance(aggregate, agg.VarPop)
-            return partials.ExactTotal(label, only_type(aggregate), squared)
+            return partials.ExactTotal(label, value_tables.only_type(aggregate), squared)
         case agg.Sum():
             return partials.FloatTotal(label)
         case agg.VarPop():
@@ -176,19 +167,19 @@ class Measures:
         self.keys = tuple(f"k{place}" for place in range(len(self.plan.keys)))
         self._partials: dict[Any, partials.Partial] = {}
         self._sources: dict[str, Argument] = {}
-        self._cells: dict[tuple[Argument, Cells], str] = {}
+        self._cells: dict[tuple[Argument, value_tables.Cells], str] = {}
         self.measures = [self._measure(name, call) for name, call in self.plan.aggregates]
         groups = TableLayout(self.keys, (ROWS, *self._partials.values()))
         self.layouts = {GROUPS: groups}
         for (source, cells), name in self._cells.items():
-            order = 1 + len(self.plan.input.schema) if isinstance(cells, OrderedRows) else 0
-            self.layouts[name] = layout_of(cells, self.keys, len(source.args) + order)
+            order = 1 + len(self.plan.input.schema) if isinstance(cells, value_tables.OrderedRows) else 0
+            self.layouts[name] = value_tables.layout_of(cells, self.keys, len(source.args) + order)
 
     def _measure(self, name: str, call: AggregateCall) -> Measure:
         types = tuple(arg.type for arg in call.args)
         aggregate = agg.make(call.function, call.params, distinct=call.distinct, types=types)
         source = Argument(call.args, call.where)
-        cells = cells_of(aggregate)
+        cells = value_tables.cells_of(aggregate)
         if cells is not None:
             table = self._cells.setdefault((source, cells), f"values{len(self._cells)}")
             return Measure(name, aggregate, table, None, call.data_type)
@@ -200,7 +191,7 @@ class Measures:
 
     def _sub_windows(self, frame: pl.DataFrame) -> pl.Series | None:
         """The sub-windows of rows, where they matter: by their places, else by their instants."""
-        if not any(isinstance(cells, Listed) for _, cells in self._cells):
+        if not any(isinstance(cells, value_tables.Listed) for _, cells in self._cells):
             return None
         cut = sub_windows_of(self.plan.leaves[0].spec)
         assert cut is not None
@@ -218,7 +209,7 @@ class Measures:
         source = self._sources[partial.label]
         return source.args, source.where
 
-    def cells_in(self, table: str) -> tuple[Cells, tuple[Expression, ...], Expression]:
+    def cells_in(self, table: str) -> tuple[value_tables.Cells, tuple[Expression, ...], Expression]:
         """The cells of a table, their arguments, and the condition on rows to count."""
         source, cells = next(key for key, name in self._cells.items() if name == table)
         return cells, source.args, source.where
@@ -238,5 +229,5 @@ class Measures:
         sub_windows = self._sub_windows(frame)
         for (source, cells), table in self._cells.items():
             rows = source.rows(frame, order, sub_windows)
-            tables[table] = merged_cells(cells, self.layouts[table], known, rows)
+            tables[table] = value_tables.merged_cells(cells, self.layouts[table], known, rows)
         return tables

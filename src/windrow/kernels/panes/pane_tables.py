@@ -134,6 +134,14 @@ def merge_panes(tables: Sequence[pl.DataFrame], layout: TableLayout) -> pl.DataF
     return pl.concat([rows.filter(~shared), layout.merge(rows.filter(shared), [PANE, *layout.keys])])
 
 
+def merge_tables(
+    found: Mapping[str, Sequence[pl.DataFrame]], layouts: Mapping[str, TableLayout]
+) -> dict[str, pl.DataFrame]:
+    """The same for several tables; those without rows are left out."""
+    merged = {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
+    return {name: frame for name, frame in merged.items() if frame.height}
+
+
 #: how many cells (windows × groups, panes × groups) are computed at a time
 CELLS = 1 << 20
 #: the matrix form is chosen if at least one in this many cells has rows

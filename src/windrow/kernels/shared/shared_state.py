@@ -46,7 +46,7 @@ from windrow.kernels.columnar.columns import polars_type, without_negative_zero
 from windrow.kernels.columnar.combiners import spread_out
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.kernels.intake import moments_of
-from windrow.kernels.panes.pane_tables import merge_panes
+from windrow.kernels.panes.pane_tables import merge_panes, merge_tables
 from windrow.kernels.panes.query import Cut
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, split_at
 from windrow.windows.domain import INFINITY, Flags, Ints
@@ -423,5 +423,4 @@ def lifted(shared_state: SharedState, accepted: pl.DataFrame) -> dict[str, pl.Da
             panes = pl.Series(PANE, pane_grid.panes_of(piece["#t"].to_numpy()))
             found.setdefault(pane_grid.name, []).append(pane_grid.lift([panes, *keys], values))
     layouts = {pane_grid.name: pane_grid.layout(len(shared_state.keys)) for pane_grid in shared_state.tables}
-    merged = {name: merge_panes(tables, layouts[name]) for name, tables in found.items()}
-    return {name: frame for name, frame in merged.items() if frame.height}
+    return merge_tables(found, layouts)
