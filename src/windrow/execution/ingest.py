@@ -31,14 +31,9 @@ from windrow.state.names import OUTBOX, RESERVED
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
 from windrow.windows.progress import Batch
 
-# ------------------------------------------------------------ needless rows
-#
-# Rows that no query needs, told as a handful of intervals [begin, end) of WATTR.
-#
-# They are left out before anything is computed from them, but after progress and lateness were judged: what
-# is late, and how far a stream is, must not depend on what is shed.
-
-
+#: rows that no query needs, told as a handful of intervals [begin, end) of WATTR. They are left out before
+#: anything is computed from them, but after progress and lateness were judged: what is late, and how far a
+#: stream is, must not depend on what is shed
 Intervals = Sequence[tuple[int, int]]
 
 #: more cells than these times 64 are not told by bits
@@ -120,9 +115,6 @@ def cells_of(shed: Intervals) -> ShedCells:
         bits |= (1 << high) - (1 << low)
     words = np.frombuffer(bits.to_bytes(8 * -(-bits.bit_length() // 64), "little"), dtype="<i8")
     return ShedCells(first, step, tuple(words.tolist()))
-
-
-# ------------------------------------------------------------ ingest
 
 
 @dataclass(frozen=True)
@@ -324,13 +316,9 @@ class LettersTask(IngestTask):
         return Ingested(self.stream, outbox=outbox.ref)
 
 
-# ------------------------------------------------------------ archive rows
-#
-# What tasks file for archives: rows with the instant at which they begin and, if they have one, their end.
-#
+# What tasks file for archives are rows with the instant at which they begin and, if they have one, their end.
 # It lies in outbox files, beside the answers for sinks. The rows of a query that emits a stream are not filed
 # a second time: its archive reads the answers themselves.
-
 
 #: the columns that are not the user's: the first begins every row, the second ends those of relations
 AT, UNTIL = "#at", "#until"

@@ -17,17 +17,6 @@ from windrow.kernels.aggregates.partials import CountPartial, Partial
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.combiners import Combiner, Lanes
 
-# ------------------------------------------------------------ layouts
-#
-# Layouts: which columns a table of states has, and what can be done with any such table.
-#
-#     pane | k0 … (what it is grouped by) | rows.0 | p0.0 p0.1 … (the partials)
-#
-# The first partial, `rows`, counts all rows: a group exists as long as it is not zero. A table of cells
-# (`windrow.kernels.aggregates.value_tables`) has the cell among its keys, `v0 …`, and may keep less of a pane
-# that is over.
-
-
 PANE = "pane"
 ROWS = CountPartial("rows")
 
@@ -42,7 +31,14 @@ class Encoded:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """The columns of a table of states."""
+    """The columns of a table of states, and what can be done with any such table.
+
+        pane | k0 … (what it is grouped by) | rows.0 | p0.0 p0.1 … (the partials)
+
+    The first partial, `rows`, counts all rows: a group exists as long as it is not zero. A table of cells
+    (`windrow.kernels.aggregates.value_tables`) has the cell among its keys, `v0 …`, and may keep less of a
+    pane that is over.
+    """
 
     keys: tuple[str, ...]
     partials: tuple[Partial, ...] = (ROWS,)
@@ -97,9 +93,6 @@ def gathered(frames: Iterable[pl.DataFrame]) -> pl.DataFrame | None:
     """All rows of some tables of one layout; None if there are none."""
     found = [frame for frame in frames if frame.height]
     return pl.concat(found) if found else None
-
-
-# ------------------------------------------------------------ state
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,6 @@ from windrow.kernels.state import PANE, ROWS, TableLayout
 from windrow.windows.domain import Ints
 from windrow.windows.panes import sub_windows_of
 
-# ------------------------------------------------------------ waves
-#
-# Waves on whole columns: which units are marked, and what is kept of a row for a wave.
-#
-# What a wave is, and why its error is bounded, stands in `windrow.algebra.aggregates.approx_count`.
-
 
 def marks(last: Ints, gone: Ints, most: int) -> tuple[Ints, Ints]:
     """The greatest mark up to `gone`, and the least mark after it (or `last` + 1 if there is none).
@@ -66,7 +60,8 @@ def marks(last: Ints, gone: Ints, most: int) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class WavePartial(partials.Partial):
-    """A count or sum that is estimated: of each row whether it counts, and its units."""
+    """A count or sum that is estimated (`windrow.algebra.aggregates.approx_count`): of each row whether it
+    counts, and its units."""
 
     most: int
     counts: bool
@@ -83,9 +78,6 @@ class WavePartial(partials.Partial):
             if len(units) and int(units.min()) < 0:  # type: ignore[arg-type]
                 raise refuse_negative(int(units.min()))  # type: ignore[arg-type]
         return [counted.cast(pl.Int64).alias(self._name(0)), units.alias(self._name(1))]
-
-
-# ------------------------------------------------------------ measures
 
 
 def partial_of(aggregate: agg.AggregateFunction, label: str) -> partials.Partial:

@@ -52,8 +52,6 @@ from windrow.kernels.shared.shared_state import (
 from windrow.kernels.state import PANE, Chunk, State
 from windrow.windows.domain import Ints
 
-# ------------------------------------------------------------ groups
-
 
 @dataclass
 class Matrix:
@@ -243,9 +241,6 @@ class Book:
     def cells(self) -> int:
         """How many cells a matrix of each pane grid has."""
         return self.groups.height * sum(len(page.panes) for page in self.pages)
-
-
-# ------------------------------------------------------------ kernel
 
 
 #: a block of groups has at most this many cells (intervals × groups, windows × groups)

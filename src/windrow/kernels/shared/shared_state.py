@@ -374,9 +374,6 @@ class SharedState:
         return {f"k{place}": key.type for place, key in enumerate(self.keys)}
 
 
-# ------------------------------------------------------------ lifts
-
-
 #: so many states of rows are in memory at a time, of at least so many rows
 MOST_STATES, LEAST_ROWS = 1 << 23, 1 << 12
 
