@@ -8,6 +8,7 @@ Holistic aggregates and sketches are made of each window's cells, whose counts h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from functools import singledispatch
 from typing import Any
@@ -48,11 +49,6 @@ def _(aggregate: agg.AggregateFunction, partial: Partial, frame: pl.DataFrame) -
 
 
 @lower.register
-def _(aggregate: agg.ApproxSum, partial: Partial, frame: pl.DataFrame) -> pl.Series:
-    return masked(_column(partial, frame, 1), _count(partial, frame) > 0)
-
-
-@lower.register
 def _(aggregate: agg.Count, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     return _column(partial, frame, 0)
 
@@ -63,8 +59,9 @@ def _(aggregate: MergedAggregate, partial: Partial, frame: pl.DataFrame) -> pl.S
     return column_of("", _result(aggregate), values)
 
 
-@lower.register
-def _(aggregate: agg.Sum, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+@lower.register(agg.BitOr)
+@lower.register(agg.Sum)
+def _(aggregate: agg.AggregateFunction, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     count = _count(partial, frame)
     if not isinstance(partial, ExactTotal):
         return masked(_column(partial, frame, 1), count > 0)
@@ -96,12 +93,6 @@ def _(aggregate: agg.VarPop, partial: Partial, frame: pl.DataFrame) -> pl.Series
         variance = _column(partial, frame, 2).to_numpy() / size
     root = isinstance(aggregate, agg.StddevPop)
     return masked(pl.Series(np.sqrt(variance) if root else variance), freedom > 0)
-
-
-@lower.register
-def _(aggregate: agg.BitOr, partial: Partial, frame: pl.DataFrame) -> pl.Series:
-    values = _column(partial, frame, 1).cast(polars_type(_result(aggregate)))
-    return masked(values, _count(partial, frame) > 0)
 
 
 @lower.register
@@ -268,11 +259,10 @@ def _(aggregate: agg.ApproxFrequency, counts: pl.DataFrame) -> pl.DataFrame:
 @of_counts.register
 def _(aggregate: agg.ApproxQuantile, counts: pl.DataFrame) -> pl.DataFrame:
     """What the bucket of the value at position ⌊p·(n−1)⌋ stands for."""
-    ordered, groups, size, before = _sorted(counts)
-    rank = np.floor(aggregate.fraction * (size - 1)).astype(np.int64)
-    places = np.searchsorted(np.cumsum(ordered[_COUNT].to_numpy()), before + rank, side="right")
-    found = value_tables.representatives(ordered["v0"].to_numpy()[places], aggregate.steps)
-    return groups.select(WINDOW).with_columns(pl.Series("value", found))
+    ordered, windows, size, places = _sorted(counts)
+    at = places(np.floor(aggregate.fraction * (size - 1)))
+    found = value_tables.representatives(ordered["v0"].to_numpy()[at], aggregate.steps)
+    return windows.with_columns(pl.Series("value", found))
 
 
 @of_counts.register
@@ -299,37 +289,38 @@ def _(aggregate: InOrder, counts: pl.DataFrame) -> pl.DataFrame:
 @of_counts.register
 def _(aggregate: agg.Median, counts: pl.DataFrame) -> pl.DataFrame:
     """The value at position p·(n−1) of each window's sorted values, between two of them interpolated."""
-    ordered, groups, size, before = _sorted(counts)
+    ordered, windows, size, places = _sorted(counts)
     position = aggregate.fraction * (size - 1)
     below, above = np.floor(position), np.ceil(position)
-    values, ranks = (
-        value_tables.doubles(ordered["v0"], value_tables.only_type(aggregate)),
-        np.cumsum(ordered[_COUNT].to_numpy()),
-    )
-    places = [np.searchsorted(ranks, before + rank.astype(np.int64), side="right") for rank in (below, above)]
-    low, high = values[places[0]], values[places[1]]
+    values = value_tables.doubles(ordered["v0"], value_tables.only_type(aggregate))
+    low, high = values[places(below)], values[places(above)]
     with np.errstate(invalid="ignore"):
         between = low + (position - below) * (high - low)  # Spark's formula, to the last digit
     found = np.where((low == high) | (below == above), low, between)
-    return groups.select(WINDOW).with_columns(pl.Series("value", found))
+    return windows.with_columns(pl.Series("value", found))
 
 
 @of_counts.register
 def _(aggregate: agg.PercentileDisc, counts: pl.DataFrame) -> pl.DataFrame:
     """The value at rank ⌈p·n⌉ of each window's sorted values."""
-    ordered, groups, size, before = _sorted(counts)
+    ordered, windows, size, places = _sorted(counts)
     part, whole = Decimal(repr(aggregate.fraction)).as_integer_ratio()
     rank = np.array([max(1, -(-part * n // whole)) for n in size.tolist()], dtype=np.int64)
-    places = np.searchsorted(np.cumsum(ordered[_COUNT].to_numpy()), before + rank, side="left")
-    return groups.select(WINDOW).with_columns(ordered["v0"].gather(places).alias("value"))
+    return windows.with_columns(ordered["v0"].gather(places(rank - 1)).alias("value"))
 
 
-def _sorted(counts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Ints, Ints]:
-    """Cells in order; the windows, how many values each has, and how many come before it."""
+def _sorted(counts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Ints, Callable[[Numbers], Ints]]:
+    """Cells in order; the windows; how many values each has; and where the cell of one value of each is, by
+    its number among them, from 0 on."""
     ordered = counts.sort([*WINDOW, "v0"])
     groups = ordered.group_by(WINDOW, maintain_order=True).agg(pl.col(_COUNT).sum())
-    size = groups[_COUNT].to_numpy()
-    return ordered, groups, size, np.cumsum(size) - size
+    size, seen = groups[_COUNT].to_numpy(), np.cumsum(ordered[_COUNT].to_numpy())
+    before = np.cumsum(size) - size
+
+    def places(numbers: Numbers) -> Ints:
+        return np.asarray(np.searchsorted(seen, before + numbers.astype(np.int64), side="right"))
+
+    return ordered, groups.select(WINDOW), size, places
 
 
 def _ranked(counts: pl.DataFrame) -> pl.DataFrame:

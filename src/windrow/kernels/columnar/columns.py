@@ -308,19 +308,9 @@ def looked_up(rows: pl.DataFrame, table: pl.DataFrame, value: str) -> pl.Series:
     >>> looked_up(table.select("k"), table, "g").to_list()
     [7]
     """
-    left, right = _matchable(rows), _matchable(table.select(rows.columns)).with_columns(table[value])
+    left = pl.DataFrame([value_order(column) for column in rows])
+    right = pl.DataFrame([*(value_order(table[name]) for name in rows.columns), table[value]])
     return left.join(right, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")[value]
-
-
-def _matchable(frame: pl.DataFrame) -> pl.DataFrame:
-    return pl.DataFrame(
-        [
-            masked(pl.Series(column.name, by_value(column).numbers), column.is_not_null().to_numpy())
-            if column.dtype.is_float()
-            else column
-            for column in frame
-        ]
-    )
 
 
 def row_order(column: pl.Series) -> pl.Series:
