@@ -28,7 +28,7 @@ and these are then folded by `step`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -215,9 +215,16 @@ class SelectedPartial(Partial):
     def combiners(self) -> tuple[Combiner, ...]:
         return TOTAL, GREATEST if self.greatest else LEAST
 
-    @abstractmethod
     def codes(self, frame: pl.DataFrame) -> columnar.Codes:
-        """Numbers in the order of the states."""
+        """Numbers in the order of the states: that of the columns behind the value."""
+        columns = [name for name in frame.columns if name.startswith(f"{self.label}.")]
+        return columnar.by_order(frame.select(columns[1:]), columns[2:])
+
+    def _selected(
+        self, counted: pl.Series, value: pl.Series, order: Iterable[pl.Series] = ()
+    ) -> list[pl.Series]:
+        columns = [counted.cast(pl.Int64), value, *order]
+        return [column.alias(self._name(place)) for place, column in enumerate(columns)]
 
     def encode(self, frame: pl.DataFrame) -> tuple[list[Lanes], Decoder]:
         codes = self.codes(frame)
@@ -236,7 +243,7 @@ class Extreme(SelectedPartial):
     """The least or the greatest value."""
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
-        return [rows.counted.cast(pl.Int64).alias(self._name(0)), rows.args[0].alias(self._name(1))]
+        return self._selected(rows.counted, rows.args[0])
 
     def codes(self, frame: pl.DataFrame) -> columnar.Codes:
         return columnar.by_value(frame[self._name(1)])
@@ -244,17 +251,20 @@ class Extreme(SelectedPartial):
 
 @dataclass(frozen=True)
 class Edge(SelectedPartial):
-    """The value of the first or the last row, NULL included. Column 1 is the value, then comes the order."""
+    """The value of the first or the last row, NULL included."""
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
-        order = [
-            columnar.row_order(column).alias(self._name(2 + place)) for place, column in enumerate(rows.order)
-        ]
-        return [rows.chosen.cast(pl.Int64).alias(self._name(0)), rows.args[0].alias(self._name(1)), *order]
+        return self._selected(rows.chosen, rows.args[0], map(columnar.row_order, rows.order))
 
-    def codes(self, frame: pl.DataFrame) -> columnar.Codes:
-        columns = [name for name in frame.columns if name.startswith(f"{self.label}.")]
-        return columnar.by_order(frame.select(columns[1:]), columns[2:])
+
+@dataclass(frozen=True)
+class Chosen(SelectedPartial):
+    """The first argument of the row whose second one is the least or the greatest."""
+
+    def lift(self, rows: LiftedRows) -> list[pl.Series]:
+        value, by = rows.args
+        order = (columnar.row_order(columnar.without_negative_zero(column)) for column in (by, value))
+        return self._selected(rows.chosen & by.is_not_null(), value, order)
 
 
 @dataclass(frozen=True)
@@ -272,24 +282,6 @@ class Bits(Partial):
         values = rows.args[0].cast(pl.Int64).fill_null(0).to_numpy()
         lane = np.where(counted, values, BITWISE[self.operation].neutral)
         return self._columns([(counted.astype(np.int64),), (lane,)])
-
-
-@dataclass(frozen=True)
-class Chosen(SelectedPartial):
-    """The first argument of the row whose second one is the least or the greatest. Column 1 is the value."""
-
-    def lift(self, rows: LiftedRows) -> list[pl.Series]:
-        value, by = rows.args
-        counted = rows.chosen & by.is_not_null()
-        order = [
-            columnar.row_order(columnar.without_negative_zero(column)).alias(self._name(place))
-            for place, column in ((2, by), (3, value))
-        ]
-        return [counted.cast(pl.Int64).alias(self._name(0)), value.alias(self._name(1)), *order]
-
-    def codes(self, frame: pl.DataFrame) -> columnar.Codes:
-        columns = [self._name(place) for place in (1, 2, 3)]
-        return columnar.by_order(frame.select(columns), columns[1:])
 
 
 #: what the bytes of a row that is not stepped yet begin with; no plain value begins so

@@ -41,8 +41,10 @@ def hashed(column: pl.Series, kind: DataType) -> Words:
         values = column.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0
         return mixed(np.where(np.isnan(values), np.nan, values).view(np.uint64))
     if kind.kind is Kind.DECIMAL:
-        low, high = _decimal_words(column, kind)
-        return mixed(mixed(low) ^ high)
+        whole = decimals.unscaled(column.fill_null(0).cast(pl.Decimal(kind.precision, kind.scale)))
+        if whole.dtype != object:
+            return mixed(mixed(whole.view(np.uint64)) ^ (whole >> 63).view(np.uint64))
+        return mixed(mixed((whole & _LOW).astype(np.uint64)) ^ ((whole >> 64) & _LOW).astype(np.uint64))
     if kind.kind in (Kind.STRING, Kind.BINARY):
         return _of_bytes(column)
     whole = column.cast(pl.Int64).fill_null(0).to_numpy()
@@ -55,13 +57,6 @@ def mixed(words: Words) -> Words:
     words = (words ^ (words >> np.uint64(30))) * np.uint64(FIRST)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(SECOND)
     return words ^ (words >> np.uint64(31))
-
-
-def _decimal_words(column: pl.Series, kind: DataType) -> tuple[Words, Words]:
-    whole = decimals.unscaled(column.fill_null(0).cast(pl.Decimal(kind.precision, kind.scale)))
-    if whole.dtype != object:
-        return whole.view(np.uint64), (whole >> 63).view(np.uint64)
-    return (whole & _LOW).astype(np.uint64), ((whole >> 64) & _LOW).astype(np.uint64)
 
 
 def _of_bytes(column: pl.Series) -> Words:
