@@ -128,7 +128,7 @@ class Matrix:
         return self._blocks[level]
 
 
-class Page:
+class PaneGridRows:
     """All rows of a pane grid, and its intervals, each once. Without rows there is one that counts nowhere,
     for the types."""
 
@@ -154,7 +154,7 @@ class EntryStates:
     """The states of an entry in the rows of its page as lanes, and the way back."""
 
     entry: Entry
-    page: Page
+    page: PaneGridRows
     lanes: list[Lanes]
     decoder: Decoder
 
@@ -169,7 +169,9 @@ class Block:
     What was asked for is remembered: SUM, COUNT and AVG over the same windows are computed once.
     """
 
-    def __init__(self, page: Page, states: Mapping[str, EntryStates], groups: tuple[int, int]) -> None:
+    def __init__(
+        self, page: PaneGridRows, states: Mapping[str, EntryStates], groups: tuple[int, int]
+    ) -> None:
         self.page, self._states, self._groups = page, states, groups
         self._matrices: dict[str, list[Matrix]] = {}
         self._asked: dict[tuple[str, bytes, bytes], list[Lanes]] = {}
@@ -201,7 +203,7 @@ class Book:
     def __init__(
         self,
         key_types: Mapping[str, DataType],
-        pages: Sequence[Page],
+        pages: Sequence[PaneGridRows],
         recipes: Collection[str],
         others: Sequence[pl.DataFrame],
     ) -> None:
@@ -313,7 +315,7 @@ class Answering:
         self,
         turn: SharedEpoch,
         due: Sequence[WindowRequest],
-        pages: Sequence[Page],
+        pages: Sequence[PaneGridRows],
         faults: dict[str, Exception],
         windows: Mapping[str, Ints],
         counted: value_counts.CountedValues,
@@ -406,7 +408,8 @@ class Answering:
         yield found
 
     def _rows(self, pieces: Sequence[WindowBlock]) -> Pack:
-        form = _form(self.turn.forms[pieces[0].askers[0].form])
+        form = _answers_of(self.turn.forms[pieces[0].askers[0].form])
+        layouts = form.measures.layouts
         askers = [asker for piece in pieces for asker in piece.askers]
         who, ends, lengths, places, groups, rows = map(
             np.concatenate, zip(*(piece.states for piece in pieces), strict=True)
@@ -426,15 +429,15 @@ class Answering:
             pl.Series("g", groups),
             pl.Series("rows.0", rows),
         ]
-        for number, label in enumerate(form.labels):
+        for number, partial in enumerate(layouts[GROUPS].partials[1:]):
             parts = self._columns(pieces, number)
-            columns += [column.alias(f"{label}.{place}") for place, column in enumerate(parts)]
+            columns += [column.alias(f"{partial.label}.{place}") for place, column in enumerate(parts)]
         frames = {GROUPS: pl.DataFrame(columns)}
-        for table in form.tables:
+        for table in layouts.keys() - {GROUPS}:
             placed = [(p.cells[table], at) for p, at in zip(pieces, offsets, strict=True) if table in p.cells]
             found = [cells.with_columns(pl.col("w") + at) for cells, at in placed]
             frames |= {table: pl.concat(found)} if found else {}
-        answers = form.answers.rows(self.book.groups, frames, hidden)
+        answers = form.rows(self.book.groups, frames, hidden)
         asker = answers["#asker"].to_numpy()
         starts = np.flatnonzero(np.diff(asker, prepend=-1))
         counts = np.diff(np.append(starts, len(asker))).tolist()
@@ -467,23 +470,11 @@ class Answering:
         return [pl.concat([part.alias("") for part in parts]) for parts in zip(*found, strict=True)]
 
 
-@dataclass(frozen=True)
-class Form:
-    """What makes rows of states: the same for all queries that select the same of the same aggregates."""
-
-    answers: PaneAnswers
-    labels: tuple[str, ...]
-    #: tables of cells
-    tables: tuple[str, ...] = ()
-
-
 @lru_cache(maxsize=4096)
-def _form(plan: bytes) -> Form:
-    query = SlidingQuery.of(unpacked(plan))
-    measures = Measures(query.aggregate)
-    labels = tuple(partial.label for partial in measures.layouts[GROUPS].partials[1:])
-    tables = tuple(name for name in measures.layouts if name != GROUPS)
-    return Form(PaneAnswers(query, measures), labels, tables)
+def _answers_of(form: bytes) -> PaneAnswers:
+    """What makes rows of states: the same for all queries that select the same of the same aggregates."""
+    query = SlidingQuery.of(unpacked(form))
+    return PaneAnswers(query, Measures(query.aggregate))
 
 
 def _alike(asker: WindowRequest) -> tuple[int, str, tuple[tuple[str, ...], ...], str]:
@@ -516,11 +507,11 @@ def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) 
         moved = shared.Moved.of(pane_grid, keys, state, delta.get(pane_grid.name), turn.clock)
         chunks |= moved.kept(turn.clock)
         tables[pane_grid.name] = moved.frames(shared.lowest(due, pane_grid, turn.clock)) if due else []
-    pages: list[Page] = []
+    pages: list[PaneGridRows] = []
     windows: dict[str, Ints] = {}
     if any(frame.height for frames in tables.values() for frame in frames):
         key_types = turn.shared_state.key_types
-        pages = [Page(each, tables[each.name], key_types) for each in turn.shared_state.pane_grids]
+        pages = [PaneGridRows(each, tables[each.name], key_types) for each in turn.shared_state.pane_grids]
         windows = windows_of(due, pages, turn.clock)
     counted = value_counts.counted_in(turn, state, delta, due, windows)
     chunks |= counted.chunks
@@ -532,7 +523,9 @@ def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) 
     return found
 
 
-def windows_of(due: Sequence[WindowRequest], pages: Sequence[Page], clock: PaneClock) -> dict[str, Ints]:
+def windows_of(
+    due: Sequence[WindowRequest], pages: Sequence[PaneGridRows], clock: PaneClock
+) -> dict[str, Ints]:
     """The ends of the windows of each query that are to be answered: those with rows of any of the entries
     that its groups are in."""
     of = {entry.name: page for page in pages for entry in page.pane_grid.entries}
