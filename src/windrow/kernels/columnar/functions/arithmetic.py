@@ -182,13 +182,18 @@ def _positive_modulo(call: Call) -> base.Operation | None:
     return operation
 
 
-def _negate(call: Call) -> base.Operation | None:
-    kind = call.type
-    if kind.is_fractional:
-        return base.total(lambda a: a * -1.0)
-    if kind.kind is Kind.DECIMAL:
-        return lambda a: exact(-decimals.unscaled(a), kind.scale, kind)
-    return lambda a: integers(-base.longs(a), base.longs(a) == _LEAST, kind)
+def _unary(whole: Callable[[Numbers], Numbers], floats: Callable[[pl.Series], pl.Series]) -> base.Strict:
+    """A number without its sign or with the other one, which the least integer has not."""
+
+    def build(call: Call) -> base.Operation:
+        kind = call.type
+        if kind.is_fractional:
+            return base.total(floats)
+        if kind.kind is Kind.DECIMAL:
+            return lambda a: exact(whole(decimals.unscaled(a)), kind.scale, kind)
+        return lambda a: integers(whole(base.longs(a)), base.longs(a) == _LEAST, kind)
+
+    return build
 
 
 _SUM = _ring(add, lambda a, b, result: ((a ^ result) & (b ^ result)) < 0)
@@ -220,20 +225,6 @@ _EXACT_POWER = 22
 _SURE = 2.0**40
 
 
-def _abs(call: Call) -> base.Operation | None:
-    kind = call.type
-    if kind.is_fractional:
-        return base.total(lambda a: a.abs())
-    if kind.kind is Kind.DECIMAL:
-        return lambda a: exact(np.abs(decimals.unscaled(a)), kind.scale, kind)
-
-    def operation(a: pl.Series) -> base.Outcome:
-        values = base.longs(a)
-        return integers(np.abs(values), values == _LEAST, kind)
-
-    return operation
-
-
 def _sign(a: pl.Series) -> pl.Series:
     values = a.to_numpy()
     return pl.Series(np.where(values == 0, values, np.sign(values)))
@@ -245,15 +236,12 @@ def _whole(rounding: Callable[[Any], Numbers], up: bool) -> base.Strict:
         if source.is_integer:
             return base.total(lambda a: a)
         if source.kind is Kind.DECIMAL:
-            return lambda a: exact(_stepped(decimals.unscaled(a), source.scale, up), 0, call.type)
+            unit = 10**source.scale
+            steps = (lambda value: -(-value // unit)) if up else (lambda value: value // unit)
+            return lambda a: exact(decimals.ints(map(steps, decimals.unscaled(a).tolist())), 0, call.type)
         return lambda a: _as_long(rounding(a.to_numpy().astype(np.float64)))
 
     return build
-
-
-def _stepped(values: Numbers, scale: int, up: bool) -> Numbers:
-    unit = 10**scale
-    return decimals.ints(-(-value // unit) if up else value // unit for value in values.tolist())
 
 
 def _as_long(values: Doubles) -> base.Outcome:
@@ -329,7 +317,7 @@ FUNCTIONS: dict[str, base.Strict] = {
     "%": _remainder,
     "div": _whole_quotient,
     "pmod": _positive_modulo,
-    "neg": _negate,
+    "neg": _unary(np.negative, lambda a: a * -1.0),
     "try_add": base.forgiving(_SUM),
     "try_subtract": base.forgiving(_DIFFERENCE),
     "try_multiply": base.forgiving(_PRODUCT),
@@ -340,7 +328,7 @@ FUNCTIONS: dict[str, base.Strict] = {
     "shiftright": _shift(np.right_shift),
     # a narrow negative number is widened first, so its sign counts 64 times
     "bit_count": base.plain(lambda a: pl.Series(np.bitwise_count(base.longs(a).view(np.uint64)))),
-    "abs": _abs,
+    "abs": _unary(np.abs, lambda a: a.abs()),
     "sign": base.plain(_sign),
     "ceil": _whole(np.ceil, up=True),
     "floor": _whole(np.floor, up=False),
