@@ -31,7 +31,7 @@ from windrow.kernels.columnar.combiners import run_ends, spread_out
 from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all
 from windrow.kernels.panes.pane_tables import OPEN, Changing, Kernel, merge_panes
 from windrow.kernels.panes.query import Cut
-from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
+from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined
 from windrow.windows.domain import INFINITY, Instant, Ints
 from windrow.windows.spec import refuse_too_many
 
@@ -127,8 +127,7 @@ class RunningTotals(Kernel):
             return iter(())
         tables: dict[str, pl.DataFrame] = {}
         for name, layout in epoch.layouts.items():
-            due, later = split_at(epoch.of(name, OPEN), last + 1)
-            epoch.chunks[name + OPEN] = tuple(later)
+            due = epoch.take_before(name, OPEN, last + 1)
             if clock.key is not None:
                 passed = [frame[PANE] <= clock.windows(frame, cut)["last"] for frame in due]
                 epoch.add(name, OPEN, (f.filter(~mine) for f, mine in zip(due, passed, strict=True)))

@@ -110,12 +110,16 @@ class Changing:
         """More of a kind."""
         self.chunks[table + kind] = (*self.of(table, kind), *chunked(frames))
 
+    def take_before(self, table: str, kind: str, pane: int) -> list[pl.DataFrame]:
+        """What is of a kind before a pane, and of that kind no more."""
+        found, rest = split_at(self.of(table, kind), pane)
+        self.chunks[table + kind] = tuple(rest)
+        return found
+
     def close(self, table: str, pane: int) -> pl.DataFrame:
-        """The open panes before one, which are over now, and open no more."""
-        closing, rest = split_at(self.of(table, OPEN), pane)
-        self.chunks[table + OPEN] = tuple(rest)
+        """The open panes before one, which are over now."""
         layout = self.layouts[table]
-        return layout.closed(merge_panes(closing, layout))
+        return layout.closed(merge_panes(self.take_before(table, OPEN, pane), layout))
 
 
 def merge_panes(tables: Sequence[pl.DataFrame], layout: TableLayout) -> pl.DataFrame:

@@ -43,7 +43,7 @@ from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.numbering import number_groups, with_groups
 from windrow.kernels.panes.live_panes import due_windows
 from windrow.kernels.panes.pane_tables import OPEN, PANES, Changing, Kernel, Range, merge_panes
-from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined, split_at
+from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined
 from windrow.windows.domain import INFINITY
 
 Frames = dict[str, pl.DataFrame]
@@ -132,8 +132,7 @@ class _Epoch(Changing):
     def _move_to(self, name: str, w: int) -> None:
         """The panes of a window are there, and no others."""
         first = self.cut.first_pane(w)
-        leaving, kept = split_at(self.of(name, PANES), first)
-        self.chunks[name + PANES] = tuple(kept)
+        leaving = self.take_before(name, PANES, first)
         closed = self.close(name, self.cut.end_pane(w))
         new = closed.filter(pl.col(PANE) >= first) if closed.height else closed
         self._keep(name, new, leaving)

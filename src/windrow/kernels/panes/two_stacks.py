@@ -226,9 +226,7 @@ class _Epoch(Changing):
         panes = {name: self.merged(name, PANES) for name in self.layouts}
         groups, numbered = number_all(panes, self.layouts, self.answers.measures.keys)
         for name, layout in self.layouts.items():
-            waiting, rest = split_at(self.of(name, OPEN), end)
-            self.add(name, LATE, waiting)
-            self.chunks[name + OPEN] = tuple(rest)
+            self.add(name, LATE, self.take_before(name, OPEN, end))
             steps = self.frames(name, STEPS)
             new = [Suffixes(numbered[name]).steps(groups)] if name in numbered else []
             lowest = [frame[PANE].min() for frame in (*steps, *new) if frame.height]
@@ -288,9 +286,7 @@ class _Epoch(Changing):
         for name in self.layouts:
             merged = self.close(name, pane)
             self.add(name, PANES, [merged])
-            steps, kept = split_at(self.of(name, STEPS), gone)
-            self.chunks[name + STEPS] = tuple(kept)
-            parts = (*self.frames(name, BACK, FRONT), *steps, merged)
+            parts = (*self.frames(name, BACK, FRONT), *self.take_before(name, STEPS, gone), merged)
             frames[name] = pl.concat([part for part in parts if part.height] or [merged])
         groups, numbered, late = self._numbered(frames)
         base = self.meta["base"]
@@ -357,8 +353,7 @@ class _Epoch(Changing):
 
     def _drop_before(self, pane: int, kind: str) -> None:
         for name in self.layouts:
-            _, kept = split_at(self.of(name, kind), pane)
-            self.chunks[name + kind] = tuple(kept)
+            self.take_before(name, kind, pane)
 
 
 def _followed(versions: list[pl.DataFrame], front: pl.DataFrame, layout: TableLayout) -> pl.DataFrame:
