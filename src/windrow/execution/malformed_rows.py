@@ -304,12 +304,9 @@ def csv_values(text: str, delimiter: str) -> list[str]:
 
 def _shown(text: str) -> str:
     """A value as it is shown: short, in one line, and bytes that are no text as such."""
-    shown = text.encode("utf-8", "surrogateescape" if _is_escaped(text) else "backslashreplace")
+    # whether all surrogates stand for bytes that are no UTF-8
+    is_escaped = all("\udc80" <= char <= "\udcff" for char in text if "\ud800" <= char <= "\udfff")
+    shown = text.encode("utf-8", "surrogateescape" if is_escaped else "backslashreplace")
     known = shown.decode("utf-8", "backslashreplace")
     plain = "".join(char if char.isprintable() else repr(char)[1:-1] for char in known)
     return f"`{plain[:_SHOWN]}{'…' if len(plain) > _SHOWN else ''}`"
-
-
-def _is_escaped(text: str) -> bool:
-    """Whether all surrogates in a text stand for bytes that are no UTF-8."""
-    return all("\udc80" <= char <= "\udcff" for char in text if "\ud800" <= char <= "\udfff")
