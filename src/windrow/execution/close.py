@@ -6,7 +6,6 @@ next, as states of its panes. Stage `n` of shard `s` has a state of its own, num
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,11 +109,7 @@ class _Run:
         self.number = task.stage * task.place.shards + shard
         self.before = Shard(task.place.store, task.files.get(self.number, ()))
         self.outbox = Spool(task.place, self.number, OUTBOX)
-        self.rows: Counter[str] = Counter()
-        self.passed: Counter[str] = Counter()
-        self.faults: dict[str, task_reports.Fault] = {}
-        self.cells: dict[str, int] = {}
-        self.seconds: dict[str, float] = {}
+        self.report = task_reports.Closed(self.number, task.stage)
         self.routed: list[pa.RecordBatch] = []
         self.passed_on: list[pa.RecordBatch] = []
         self.incoming: dict[str, list[Routed]] = {}
@@ -140,7 +135,7 @@ class _Run:
 
             for work in task.work:
                 if work.query.unit.stages > task.stage:
-                    with task_reports.timed(self.seconds, work.query.name):
+                    with task_reports.timed(self.report.seconds, work.query.name):
                         begins_anew = work.replaced is not None or work.host is not None
                         for operator in before.operators if begins_anew else ():
                             if operator.partition(OF)[0] == work.query.name:
@@ -150,13 +145,13 @@ class _Run:
                 keep(moving.states)
             self._share_alike()
             for common in task.shared if task.stage == 0 else ():
-                with task_reports.timed(self.seconds, *(asker.query for asker in common.turn.askers)):
+                with task_reports.timed(self.report.seconds, *(asker.query for asker in common.turn.askers)):
                     keep(self._shared(common))
             for operator in before.operators:
                 if operator.partition(OF)[0] not in task.alive:
                     change.drop(operator)
-        known = dict(self.rows), self.faults, self.cells, self.seconds, task.stage, dict(self.passed)
-        return task_reports.Closed(self.number, tuple(files), self.outbox.ref, *known)
+        self.report.files, self.report.outbox = tuple(files), self.outbox.ref
+        return self.report
 
     def _moved(self, work: QueryWork) -> Mapping[str, State]:
         """The next states of a query's operators; a fault, and none, if it cannot go on."""
@@ -168,7 +163,7 @@ class _Run:
                 return replanned(work.replaced, work.query, self.before, work.clock.now)
             return self._slid(work, unit) if isinstance(unit, SlidingUnit) else self._advanced(work, unit)
         except Exception as error:  # noqa: BLE001  whatever is wrong with one query must not stop the others
-            self.faults[work.query.name] = task_reports.fault_of(error, work.query.name)
+            self.report.faults[work.query.name] = task_reports.fault_of(error, work.query.name)
             return {}
 
     def _shared(self, work: SharedWork) -> Mapping[str, State]:
@@ -182,16 +177,18 @@ class _Run:
                 self.outbox.writer.add_pack(pack.table, pack.queries)
                 at, first = instants(pack.table), 0
                 for query, rows in pack.queries:
-                    self.rows[query] += rows
+                    self.report.rows[query] += rows
                     for follower in followers[query]:
-                        self.rows[follower.query] += int(follower.wants(at[first : first + rows]).sum())
+                        self.report.rows[follower.query] += int(
+                            follower.wants(at[first : first + rows]).sum()
+                        )
                     first += rows
             for query, error in found.faults.items():
-                self.faults[query] = task_reports.fault_of(error, query)
-            self.cells[work.name] = found.cells
+                self.report.faults[query] = task_reports.fault_of(error, query)
+            self.report.cells[work.name] = found.cells
             return {operator: found.state}
         except Exception as error:  # noqa: BLE001  whatever is wrong here must not stop other queries
-            self.faults[work.name] = task_reports.fault_of(error, work.name)
+            self.report.faults[work.name] = task_reports.fault_of(error, work.name)
             return {}
 
     def _slid(self, work: QueryWork, unit: SlidingUnit) -> Mapping[str, State]:
@@ -235,9 +232,9 @@ class _Run:
                 users.setdefault(name, []).append(work.query.name)
         for moving in self.moving.values():
             for name, part in moving.done.items():
-                self.seconds[moving.by[name]] -= part.seconds
+                self.report.seconds[moving.by[name]] -= part.seconds
                 for query in users[name]:
-                    self.seconds[query] += part.seconds / len(users[name])
+                    self.report.seconds[query] += part.seconds / len(users[name])
 
     def _delta(self, work: QueryWork, unit: SlidingUnit, level: Level) -> Delta:
         if self.task.stage == 0:
@@ -257,14 +254,14 @@ class _Run:
             table = answered if work.drops is None else _kept(answered, work.drops)
             if table.num_rows:
                 self.outbox.writer.add(work.query.name, table)
-                self.rows[work.query.name] += table.num_rows
+                self.report.rows[work.query.name] += table.num_rows
 
     def _route(self, query: str, level: Level, answers: Iterator[pa.Table], clock: PaneClock) -> None:
         """The answers as pane states of the next level, each to the shard its group is in."""
         pieces: dict[int, dict[str, list[pl.DataFrame]]] = {}
         latest: int | None = None
         for table in answers:
-            self.passed[query] += table.num_rows
+            self.report.passed[query] += table.num_rows
             rows = level.nested(table)
             last = level.latest(rows, clock.plain)
             latest = max((w for w in (latest, last) if w is not None), default=None)

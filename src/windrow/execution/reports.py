@@ -11,6 +11,7 @@ import sys
 import threading
 import traceback
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -88,23 +89,22 @@ class Ingested:
     malformed: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Closed:
-    """A shard has moved to the new clock."""
+    """A shard has moved to the new clock: a level of nested queries, or all of those that are not nested."""
 
     shard: int
-    files: tuple[ChunkRef, ...]
+    stage: int
+    files: tuple[ChunkRef, ...] = ()
     outbox: ChunkRef | None = None
-    #: how many rows each query has answered
-    rows: Mapping[str, int] = field(default_factory=dict)
-    faults: Mapping[str, Fault] = field(default_factory=dict)
+    #: how many rows each query has answered, and how many it gave to the next level
+    rows: Counter[str] = field(default_factory=Counter)
+    passed: Counter[str] = field(default_factory=Counter)
+    faults: dict[str, Fault] = field(default_factory=dict)
     #: how many cells the matrices of each shared state have
-    cells: Mapping[str, int] = field(default_factory=dict)
+    cells: dict[str, int] = field(default_factory=dict)
     #: how long each query took; those that are answered together share alike
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    #: the level of nested queries that this was, and the rows that it gave to the next
-    stage: int = 0
-    passed: Mapping[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def message(kind: str, content: Any, target: int = 0) -> pa.RecordBatch:
