@@ -76,10 +76,9 @@ class _Youngest(Operator):
         ve = np.concatenate([known[LASTS].to_numpy(), new[VE].to_numpy()])
         order = np.lexsort((vs, code))
         code, vs = code[order], vs[order]
-        copies = pl.DataFrame({"code": code, "ve": ve[order]})
-        lasts = copies.select(pl.col("ve").cum_max().over("code"))["ve"].to_numpy()
-        first = np.append(True, code[1:] != code[:-1])
-        heads = np.flatnonzero(first | (vs > np.append(START, lasts[:-1])))
+        lasts = signed.running(code, ve[order], pl.Expr.cum_max)
+        first = signed.heads(code) | (vs > np.append(START, lasts[:-1]))
+        heads = np.flatnonzero(first)
         ends = lasts[np.append(heads[1:], len(code)) - 1]
         return rows, _Runs(code[heads], vs[heads], ends, order[heads])
 
@@ -146,7 +145,7 @@ class DeltaStar(_Youngest):
         passed = (begins < stop) & (begins < ends)
         found = signed.pieces(picked(rows, code[passed]), self.columns, begins[passed], ends[passed])
         covered = np.where(passed | (begins >= ends), ends, begins)
-        last = np.append(code[1:] != code[:-1], True) & (ends > stop)
+        last = signed.tails(code) & (ends > stop)
         after = picked(rows, code[last]).with_columns(
             pl.Series(SHOWN, covered[last], dtype=pl.Int64), pl.Series(LASTS, ends[last], dtype=pl.Int64)
         )

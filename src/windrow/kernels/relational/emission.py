@@ -49,7 +49,7 @@ from windrow.kernels.columnar.columns import picked
 from windrow.kernels.relational import expiry_layouts as layouts
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, VE, VS, Columns, N, together
+from windrow.kernels.relational.signed_rows import AT, FOREVER, INT, SIGNED, VE, VS, Columns, N, together
 from windrow.kernels.state import Chunk, State
 from windrow.windows.domain import Flags, Ints
 from windrow.windows.spec import Grid, covered
@@ -105,6 +105,12 @@ def first_report(grids: Sequence[Grid], step: Step, at: Ints) -> Ints:
     return np.asarray(np.minimum(found, slides[np.searchsorted(slides, at)]))
 
 
+def clipped(low: Ints, high: Ints) -> tuple[Ints, Ints]:
+    """Ranges of instants, none of which ends before it begins, as far as grids can be computed with."""
+    limit = FOREVER // 2
+    return np.clip(low, -limit, limit), np.clip(np.maximum(high, low), -limit, limit)
+
+
 def reports_within(grids: Sequence[Grid], step: Step, low: Ints, high: Ints) -> tuple[Ints, Ints]:
     """(row, at) for each reporting instant in [low, high) of each row."""
     found = []
@@ -126,7 +132,7 @@ def _on_grids(at: Ints, grids: Sequence[Grid]) -> Flags:
     return found
 
 
-AT, OP = "#at", "#op"
+OP, PLUS = "#op", pl.lit("+")
 ENDS, WAITING, ROWS, OCCUPIED = "ends", "waiting", "rows", "occupied"
 
 
@@ -157,14 +163,17 @@ class Emission(Operator):
         """The instants at which it reports."""
         return step.grids or self.grids
 
-    def copies(self, rows: pl.DataFrame, n: Ints, at: Any, op: Any) -> pl.DataFrame:
+    def stops(self, frame: pl.DataFrame, step: Step) -> Ints | int:
+        """Up to where each row is answered."""
+        stop = step.stops(frame, self.places)
+        if self.emit.is_periodic and step.slice.ended:
+            stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
+        return stop
+
+    def copies(self, rows: pl.DataFrame, at: Any, op: pl.Expr = PLUS) -> pl.DataFrame:
         """Answers, each as often as it occurs."""
-        frame = rows.select(list(self.values)).with_columns(
-            pl.Series(AT, at, dtype=pl.Int64), pl.Series(OP, op, dtype=pl.String)
-        )
-        if (n != 1).any():
-            frame = picked(frame, np.repeat(np.arange(frame.height), n))
-        return frame.select(list(self.columns))
+        told = rows.with_columns(pl.Series(AT, at, dtype=pl.Int64), op.alias(OP), pl.col(N).abs())
+        return signed.copies(told).select(list(self.columns))
 
 
 class Changes(Emission):
@@ -195,12 +204,8 @@ class Changes(Emission):
         if self.emit.is_periodic:
             moves = moves.with_columns(pl.Series(AT, self._reported(moves[AT].to_numpy(), step)))
         moves = signed.consolidated(moves)
-        stop = step.stops(moves, self.places)
-        if self.emit.is_periodic and step.slice.ended:
-            stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
-        due = pl.Series(moves[AT].to_numpy() < stop)
-        chunks = {ENDS: later, WAITING: layouts.chunks_of(moves.filter(~due))}
-        return State(chunks), self._told(moves.filter(due))
+        due, waiting = signed.parted(moves, moves[AT].to_numpy() < self.stops(moves, step))
+        return State({ENDS: later, WAITING: layouts.chunks_of(waiting)}), self._told(due)
 
     def _reported(self, at: Ints, step: Step) -> Ints:
         """The first reporting instant at or after each change; what has none yet stays where it is."""
@@ -210,12 +215,11 @@ class Changes(Emission):
         return np.asarray(np.where(waits, np.maximum(at, step.slice.stop), found))
 
     def _told(self, moves: pl.DataFrame) -> pl.DataFrame:
-        n = moves[N].to_numpy()
-        both = self.word is StreamWord.AUTO
-        chosen = np.ones(len(n), dtype=bool) if both else (n > 0) == (self.word is StreamWord.ISTREAM)
-        rows, n = moves.filter(pl.Series(chosen)), n[chosen]
-        op = np.where(n > 0, "+", "-" if both else "+").tolist()
-        return self.copies(rows, np.abs(n), rows[AT], op)
+        came = pl.col(N) > 0
+        if self.word is StreamWord.AUTO:
+            return self.copies(moves, moves[AT], pl.when(came).then(PLUS).otherwise(pl.lit("-")))
+        rows = moves.filter(came if self.word is StreamWord.ISTREAM else ~came)
+        return self.copies(rows, rows[AT])
 
 
 class Snapshots(Emission):
@@ -234,12 +238,13 @@ class Snapshots(Emission):
         #: what is there has begun; where sources have clocks of their own, not for those that are behind
         self.alive = self.pieces if self.places else signed.without(self.pieces, VS)
         self.layout = layout or layouts.Hashed()
+        self.lag = int(all(leaf.spec.grid is not None for leaf in emit.leaves))
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         found = signed.blank(self.columns)
         if not self._is_silent(step):
             runs = signed.positive(signed.together([self._old(state), new], self.pieces))
-            found = self._at_reports(runs, step) if self.emit.is_periodic else self._at_changes(runs, step)
+            found = self._reported(runs, step) if runs.height else found
         after = {ROWS: self.layout.alive(state.of(ROWS), new, step.slice.floor, self.alive)}
         if self.emit.is_periodic and self.emit.is_internal:
             after[OCCUPIED], occupied = occupation(state.of(OCCUPIED), step)
@@ -258,46 +263,28 @@ class Snapshots(Emission):
         )
         return by_time and first >= step.slice.stop
 
-    def _at_reports(self, runs: pl.DataFrame, step: Step) -> pl.DataFrame:
-        if not runs.height:
-            return signed.blank(self.columns)
+    def _reported(self, runs: pl.DataFrame, step: Step) -> pl.DataFrame:
+        """The rows at each reporting instant; without a SLIDE, at each at which some count changes."""
         low, high = self._span(runs, step)
-        return self._shown(runs, *reports_within(self.reported_on(step), step, low, high))
-
-    def _at_changes(self, runs: pl.DataFrame, step: Step) -> pl.DataFrame:
-        """The instants at which some count is not what it was."""
-        if not runs.height:
-            return signed.blank(self.columns)
-        low, high = self._span(runs, step)
+        if self.emit.is_periodic:
+            row, at = reports_within(self.reported_on(step), step, low, high)
+            return self.copies(picked(runs, row), at)
         moves = signed.events(runs, runs, list(self.values))
         moves = moves.filter((pl.col(AT) >= step.slice.start) & (pl.col(AT) < step.slice.stop))
         instants = np.unique(signed.consolidated(moves)[AT].to_numpy())
         row, number = covered(np.searchsorted(instants, low), np.searchsorted(instants, high))
-        return self._shown(runs, row, instants[number])
+        return self.copies(picked(runs, row), instants[number])
 
     def _span(self, runs: pl.DataFrame, step: Step) -> tuple[Ints, Ints]:
         """The instants of each run that are answered now."""
-        stop = step.stops(runs, self.places)
-        if self.emit.is_periodic and step.slice.ended:
-            stop = np.minimum(stop, last_report(self.reported_on(step), step) + 1)
         start: Any = step.slice.start
         column = step.clock.column
         if column is not None and column in self.places:
             before, _ = step.clock.of(runs[self.places[column]])
-            lag = step.slice.stop - step.slice.now if step.slice.now < FOREVER else int(self._lag)
+            lag = step.slice.stop - step.slice.now if step.slice.now < FOREVER else self.lag
             start = np.where(before > -FOREVER, before + lag, before)
         low = np.maximum(runs[VS].to_numpy(), start)
-        high = np.minimum(runs[VE].to_numpy(), stop)
-        limit = FOREVER // 2
-        return np.clip(low, -limit, limit), np.clip(np.maximum(high, low), -limit, limit)
-
-    @property
-    def _lag(self) -> int:
-        return int(all(leaf.spec.grid is not None for leaf in self.emit.leaves))
-
-    def _shown(self, runs: pl.DataFrame, row: Ints, at: Ints) -> pl.DataFrame:
-        rows = picked(runs, row)
-        return self.copies(rows, rows[N].to_numpy(), at, ["+"] * rows.height)
+        return clipped(low, np.minimum(runs[VE].to_numpy(), self.stops(runs, step)))
 
 
 class Reports(Snapshots):
@@ -313,7 +300,7 @@ class Reports(Snapshots):
         row, number = covered(low, np.minimum(runs[VE].to_numpy(), step.slice.stop))
         at = step.reports["at"].to_numpy()[number - step.first_report]
         kept = self.layout.alive(state.of(ROWS), new, step.slice.stop, self.alive)
-        return State({ROWS: kept}), self._shown(runs, row, at)
+        return State({ROWS: kept}), self.copies(picked(runs, row), at)
 
 
 # ------------------------------------------------------------ restore
@@ -371,11 +358,10 @@ class Restored(Emission):
         open_ = layouts.frame_of(state.of(RESULTS), self.results)
         rows = ended(signed.together([open_, fresh], self.results), list(self.values))
         row, at = self._refreshes(rows, step)
-        found = picked(rows, row)
         grid: Any = self.grids[0]
         over = (rows[END].to_numpy() <= step.slice.now) & (grid.nexts(rows[VS].to_numpy()) <= step.slice.now)
-        answers = self.copies(found, np.ones(found.height, dtype=np.int64), at, ["+"] * found.height)
-        return State({RESULTS: layouts.chunks_of(rows.filter(pl.Series(~over)))}), answers
+        kept = layouts.chunks_of(rows.filter(pl.Series(~over)))
+        return State({RESULTS: kept}), self.copies(picked(rows, row), at)
 
     def _refreshes(self, rows: pl.DataFrame, step: Step) -> tuple[Any, Any]:
         """(row, E) for each refresh E of the step that reports the row."""
@@ -404,16 +390,13 @@ def ended(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     rows = rows.with_columns(pl.col("#sign").alias(N)).drop("#sign")
     if not (rows[N].to_numpy() < 0).any():
         return rows
-    closed = (rows[END] < rows[VE]).to_numpy()
-    done, rows = rows.filter(pl.Series(closed)), rows.filter(pl.Series(~closed))
+    done, rows = signed.parted(rows, rows[END] < rows[VE])
     code = signed.codes(rows, [*names, VE])
     order = np.lexsort((rows[VS].to_numpy(), code))
     rows, code = picked(rows, order), code[order]
     n = rows[N].to_numpy()
-    depth = pl.DataFrame({"code": code, "n": n}).select(pl.col("n").cum_sum().over("code"))["n"].to_numpy()
-    level = np.where(n > 0, depth, depth + 1)
-    pair = np.lexsort((np.arange(len(n)), level, code))
-    same = np.append((code[pair][1:] == code[pair][:-1]) & (level[pair][1:] == level[pair][:-1]), False)
+    pair, new = signed.levels(code, n)
+    same = ~np.append(new[1:], True)
     following = np.append(rows[VS].to_numpy()[pair][1:], 0)
     end = rows[END].to_numpy().copy()
     end[pair] = np.where(same & (n[pair] > 0), following, end[pair])

@@ -472,12 +472,7 @@ def unmatched(code: Ints, sign: Ints) -> tuple[Flags, Flags]:
     >>> births.tolist(), deaths.tolist()
     ([False, False, False, True], [True, False, False, False])
     """
-    depth = pl.DataFrame({"code": code, "n": sign}).select(pl.col("n").cum_sum().over("code"))["n"].to_numpy()
-    level = np.where(sign > 0, depth, depth + 1)
-    order = np.lexsort((np.arange(len(code)), level, code))
-    new = np.ones(len(code), dtype=bool)
-    if len(code):
-        new[1:] = (code[order][1:] != code[order][:-1]) | (level[order][1:] != level[order][:-1])
+    order, new = signed.levels(code, sign)
     last = np.append(new[1:], True)[: len(code)]
     births, deaths = np.zeros(len(code), dtype=bool), np.zeros(len(code), dtype=bool)
     births[order] = last & (sign[order] > 0)

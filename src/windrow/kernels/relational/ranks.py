@@ -326,7 +326,7 @@ def code_rank(code: Ints) -> Ints:
     >>> code_rank(np.array([7, 7, 3])).tolist()
     [0, 0, 1]
     """
-    return np.cumsum(np.append(0, code[1:] != code[:-1])) if len(code) else code
+    return np.cumsum(signed.heads(code)) - 1
 
 
 def _moved(table: pl.DataFrame, place: Ints) -> pl.DataFrame:

@@ -23,7 +23,7 @@ Card: sweep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -222,18 +222,51 @@ def sweep(code: Ints, at: Ints, lanes: Sequence[Ints]) -> Swept:
         return Swept(code, at, list(lanes), np.zeros(0, dtype=bool))
     order = np.lexsort((at, code))
     code, at = code[order], at[order]
-    new = np.append(True, (code[1:] != code[:-1]) | (at[1:] != at[:-1]))
-    starts = np.flatnonzero(new)
+    starts = np.flatnonzero(heads(code, at))
     code, at = code[starts], at[starts]
-    first = np.append(True, code[1:] != code[:-1])
-    heads = np.flatnonzero(first)
+    first = heads(code)
     group = np.cumsum(first) - 1
     totals = []
     for lane in lanes:
-        running = np.cumsum(np.add.reduceat(lane[order], starts))
-        base = np.append(0, running)[heads]
-        totals.append(np.asarray(running - base[group]))
+        total = np.cumsum(np.add.reduceat(lane[order], starts))
+        base = np.append(0, total)[first.nonzero()]
+        totals.append(np.asarray(total - base[group]))
     return Swept(code, at, totals, first)
+
+
+def heads(*columns: Ints) -> Flags:
+    """Which rows begin a run of rows that are equal in all of some columns.
+
+    >>> heads(np.array([7, 7, 7, 8]), np.array([1, 1, 2, 2])).tolist()
+    [True, False, True, True]
+    """
+    found = np.ones(len(columns[0]), dtype=bool)
+    found[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return found
+
+
+def tails(*columns: Ints) -> Flags:
+    """Which rows end such a run."""
+    return np.append(heads(*columns)[1:], True)[: len(columns[0])]
+
+
+def running(code: Ints, values: Ints, fold: Callable[[pl.Expr], pl.Expr]) -> Ints:
+    """A cumulative expression of the values of each code.
+
+    >>> running(np.array([0, 1, 0]), np.array([5, 3, 4]), pl.Expr.cum_max).tolist()
+    [5, 3, 5]
+    """
+    frame = pl.DataFrame({"code": code, "value": values})
+    return frame.select(fold(pl.col("value")).over("code"))["value"].to_numpy()
+
+
+def levels(code: Ints, sign: Ints) -> tuple[Ints, Flags]:
+    """Copies that come and go, those of a code in order of time: an order in which each one that goes is next
+    to the one it takes away, and where the copies of one level begin in it."""
+    depth = running(code, sign, pl.Expr.cum_sum)
+    level = np.where(sign > 0, depth, depth + 1)
+    order = np.lexsort((np.arange(len(code)), level, code))
+    return order, heads(code[order], level[order])
 
 
 def codes(frame: pl.DataFrame, names: Sequence[str]) -> Ints:
@@ -301,8 +334,7 @@ def _counted(frame: pl.DataFrame, *, merging: bool) -> pl.DataFrame:
     if merging:
         turns = swept.totals[0] != swept.before()
         code = swept.code[turns]
-        first = np.append(True, code[1:] != code[:-1])[: len(code)]
-        swept = Swept(code, swept.at[turns], [swept.totals[0][turns]], first)
+        swept = Swept(code, swept.at[turns], [swept.totals[0][turns]], heads(code))
     (total,) = swept.totals
     keep = (total > 0) & (swept.at < FOREVER)
     rows = picked(frame.select(names), swept.code[keep])

@@ -47,7 +47,19 @@ from windrow.kernels.columnar import columns, combiners, expressions
 from windrow.kernels.relational.aggregate.group_by import HELD, Grouped, GroupKeys
 from windrow.kernels.relational.expiry_layouts import MERGED, Choice, condensed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, N, blank, codes, copies
+from windrow.kernels.relational.signed_rows import (
+    FOREVER,
+    INT,
+    TS,
+    TURN,
+    VE,
+    VS,
+    N,
+    blank,
+    codes,
+    copies,
+    tails,
+)
 from windrow.kernels.state import PANE, ROWS, State, TableLayout
 from windrow.windows.domain import Flags, Ints
 
@@ -223,7 +235,7 @@ def longest(group: Ints, ends: Ints) -> Flags:
     """
     order = np.lexsort((ends, group))
     found = np.zeros(len(group), dtype=bool)
-    found[order[np.append(group[order][1:] != group[order][:-1], True)]] = True
+    found[order[tails(group[order])]] = True
     return found
 
 

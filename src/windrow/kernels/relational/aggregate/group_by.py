@@ -359,7 +359,7 @@ class Grouped(Operator):
         owner = np.concatenate([group[began], group[ended]])
         order = np.lexsort((at, owner))
         owner, at = owner[order], at[order]
-        new = np.append(True, (owner[1:] != owner[:-1]) | (at[1:] != at[:-1])) if len(at) else at > 0
+        new = signed.heads(owner, at)
         owner, at = owner[new], at[new]
         cells = pl.DataFrame({CELL: np.arange(len(at)), GROUP: owner, AT: at})
         # where the events of each row's group begin and end in the list, and its own are in it
@@ -392,9 +392,8 @@ class Grouped(Operator):
         spans = cells.join(values, on=CELL, how="left", maintain_order="left", coalesce=True)
         here = np.isin(cells[CELL].to_numpy(), values[CELL].to_numpy())
         owner = cells[GROUP].to_numpy()
-        final = np.append(owner[1:] != owner[:-1], True) if len(owner) else here
-        until = np.append(cells[AT].to_numpy()[1:], 0) if len(owner) else owner
-        first = np.append(True, final[:-1]) if len(owner) else here
+        first, final = signed.heads(owner), signed.tails(owner)
+        until = np.append(cells[AT].to_numpy()[1:], 0)[: len(owner)]
         old = pl.DataFrame({GROUP: pl.Series(before)}).with_columns(shown.select(names).get_columns())
         spans = spans.with_columns(self._steady(old, spans))
         gone = old.join(spans.filter(pl.Series(first)).select(GROUP, AT), on=GROUP, how="inner")

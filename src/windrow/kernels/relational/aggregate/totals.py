@@ -99,14 +99,13 @@ class NumberedUnits:
 
     def kept(self, wave: WavePartial, number: int, stays: Flags, keys: list[str]) -> pl.DataFrame:
         """What is left to know of the rows that stay: those with a mark, and the last one."""
-        ends = np.append(self.group[1:] != self.group[:-1], True) if len(self.group) else stays
+        ends = signed.tails(self.group)
         places = np.flatnonzero(ends)
         sizes = np.diff(places, prepend=-1)
         final = np.repeat(self.to[places], sizes)
         _, next_mark = marks(final, self.before, wave.most)
         useful = np.flatnonzero(stays & (ends | (next_mark <= self.to)))
-        oldest = pl.DataFrame({"g": self.group[useful], "n": self.before[useful]})
-        far = oldest.select(pl.col("n").min().over("g"))["n"].to_numpy() // FAR
+        far = signed.running(self.group[useful], self.before[useful], pl.Expr.min) // FAR
         far = np.maximum(far - 1, 0) * FAR
         return picked(self.rows.select(*keys, VE), useful).with_columns(
             pl.lit(number, pl.Int32).alias(WAVE),
@@ -377,7 +376,7 @@ class Running(Grouped):
             found += decode([(totals[high] - totals[np.minimum(low, high)],), (chosen,)])
             useful |= (count > 0) & _outdoing(group, code if most else ~code)
         # the youngest row tells how long the group is there
-        useful |= np.append(group[1:] != group[:-1], True) if len(group) else useful
+        useful |= signed.tails(group)
         return found, rows.filter(pl.Series(useful & (ve >= self._stop(rows, step))))
 
     def _estimates(

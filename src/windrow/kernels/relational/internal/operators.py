@@ -129,10 +129,9 @@ class Staying(Operator):
         stop = step.slice.stop
         if step.slice.ended:
             stop = min(stop, emission.last_report(self.grids, step) + 1)
-        limit = FOREVER // 2
-        low = np.clip(np.maximum(runs[VS].to_numpy(), step.slice.start), -limit, limit)
-        high = np.clip(np.maximum(np.minimum(runs[VE].to_numpy(), stop), low), -limit, limit)
-        row, at = emission.reports_within(self.grids, step, low, high)
+        low = np.maximum(runs[VS].to_numpy(), step.slice.start)
+        span = emission.clipped(low, np.minimum(runs[VE].to_numpy(), stop))
+        row, at = emission.reports_within(self.grids, step, *span)
         born = picked(runs, row).with_columns(pl.Series(VS, at, dtype=pl.Int64))
         return State({ALIVE: kept}), self._stay(born)
 
@@ -352,10 +351,9 @@ class Valued(Recomputed):
 
     def _reported(self, runs: pl.DataFrame, spans: Spans, moment: Moment) -> pl.DataFrame:
         assert self.grids is not None
-        limit = FOREVER // 2
-        low = np.clip(np.maximum(runs[VS].to_numpy(), moment.since), -limit, limit)
-        high = np.clip(np.minimum(runs[VE].to_numpy(), moment.until_report), -limit, limit)
-        row, at = emission.reports_within(self.grids, moment, low, np.maximum(low, high))
+        low = np.maximum(runs[VS].to_numpy(), moment.since)
+        reported = emission.clipped(low, np.minimum(runs[VE].to_numpy(), moment.until_report))
+        row, at = emission.reports_within(self.grids, moment, *reported)
         span = np.searchsorted(spans.starts, at, side="right") - 1
         return picked(runs, row).with_columns(
             pl.Series(SPAN, span, dtype=pl.Int64),

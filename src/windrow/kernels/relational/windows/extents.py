@@ -155,7 +155,7 @@ def chained(rows: pl.DataFrame, keys: list[str], gap: int) -> pl.DataFrame:
     part, t = signed.codes(rows, keys), rows[TS].to_numpy()
     order = np.lexsort((t, part))
     part, t = part[order], t[order]
-    new = np.append(True, (part[1:] != part[:-1]) | (t[1:] - t[:-1] >= gap))
+    new = signed.heads(part) | np.append(True, t[1:] - t[:-1] >= gap)
     session = np.cumsum(new) - 1
     starts = np.flatnonzero(new)
     ends = t[np.append(starts[1:], len(t)) - 1] + gap

@@ -28,19 +28,10 @@ import polars as pl
 
 from windrow.algebra.plan import Window
 from windrow.kernels.columnar.columns import row_order
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    INT,
-    TS,
-    Columns,
-    blank,
-    codes,
-    codes_of,
-    parted,
-    together,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, Columns
 from windrow.kernels.relational.windows.leaf import NUMBER, PENDING, Leaf
 from windrow.kernels.state import State
 from windrow.windows.domain import Ints
@@ -73,7 +64,7 @@ class Numbering(Leaf):
         """New rows with positions and moments, the counts before them, and what is kept of others."""
         waiting = self.waiting(state, rows, self.rows)
         before = counts = frame_of(state.of(COUNTS), self.counted)
-        new = blank(self.numbered)
+        new = signed.blank(self.numbered)
         if waiting.height:
             new, waiting, counts = self._number(waiting, counts, step)
         return new, before, {PENDING: chunks_of(waiting), COUNTS: chunks_of(counts)}
@@ -82,7 +73,7 @@ class Numbering(Leaf):
         self, waiting: pl.DataFrame, counts: pl.DataFrame, step: Step
     ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
         """New rows with positions and moments, the rows that are not final, and the counts after that."""
-        mine, theirs = codes_of([waiting, counts], self.keys)
+        mine, theirs = signed.codes_of([waiting, counts], self.keys)
         order = self._sorted(waiting, mine)
         mine, ordered = mine[order], waiting.select(pl.all().gather(pl.Series(order)))
         base = np.zeros(len(mine) + len(theirs) + 1, dtype=np.int64)
@@ -90,7 +81,8 @@ class Numbering(Leaf):
         base[theirs], latest[theirs] = counts["count"].to_numpy(), counts["moment"].to_numpy()
         rank = _places(mine)
         times = ordered[TS].to_numpy()
-        moments = running_max(np.where(rank == 0, np.maximum(times, latest[mine]), times), mine)
+        times = np.where(rank == 0, np.maximum(times, latest[mine]), times)
+        moments = signed.running(mine, times, pl.Expr.cum_max)
         final = moments < self.known(ordered, step)
         positions = ordered[NUMBER].to_numpy() if self.own_numbers else base[mine] + rank + 1
         numbered = ordered.with_columns(
@@ -114,7 +106,7 @@ class Numbering(Leaf):
         if not new.height:
             return counts
         latest = new.select(*self.keys, pl.col(POSITION).alias("count"), pl.col(MOMENT).alias("moment"))
-        both = together([counts, latest], self.counted)
+        both = signed.together([counts, latest], self.counted)
         most = [pl.col("count").max(), pl.col("moment").max()]
         found = both.group_by(self.keys).agg(most) if self.keys else both.select(most)
         return found.select(list(self.counted))
@@ -133,8 +125,8 @@ class RowsNumbering(Numbering):
         new, _, chunks = self.numbered_rows(state, rows, step)
         unknown = {ENTERS: FOREVER, LEAVES: FOREVER, ENTERED: False}
         new = new.with_columns(pl.lit(v).cast(self.inside[name]).alias(name) for name, v in unknown.items())
-        inside = together([frame_of(state.of(INSIDE), self.inside), new], self.inside)
-        found = blank(self.columns)
+        inside = signed.together([frame_of(state.of(INSIDE), self.inside), new], self.inside)
+        found = signed.blank(self.columns)
         if inside.height and (new.height or self.spec.grid is not None):
             found, inside = self._moved(self._timed(inside, new.height), step)
         return State({**chunks, INSIDE: chunks_of(inside)}), found
@@ -143,7 +135,7 @@ class RowsNumbering(Numbering):
         """With the instants that have become known as the last `new` rows came."""
         if not new:
             return inside
-        part, place = codes(inside, self.keys), inside[POSITION].to_numpy()
+        part, place = signed.codes(inside, self.keys), inside[POSITION].to_numpy()
         moments = inside[MOMENT].to_numpy()
         reach = ReachedPositions(part[-new:], place[-new:], moments[-new:])
         grid = self.spec.grid
@@ -196,18 +188,8 @@ class ReachedPositions:
 
 def _places(part: Ints) -> Ints:
     """The place of each row in its run of equal parts, from 0 on."""
-    starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+    starts = np.flatnonzero(signed.heads(part))
     return np.asarray(np.arange(len(part)) - np.repeat(starts, np.diff(np.append(starts, len(part)))))
-
-
-def running_max(values: Ints, part: Ints) -> Ints:
-    """The greatest value so far, within each run of equal parts.
-
-    >>> running_max(np.array([5, 3, 9, 1, 0]), np.array([0, 0, 0, 1, 1])).tolist()
-    [5, 5, 9, 1, 1]
-    """
-    frame = pl.DataFrame({"part": part, "value": values})
-    return frame.select(pl.col("value").cum_max().over("part"))["value"].to_numpy()
 
 
 RANKED, RANK = "ranked", "#rank"
@@ -232,13 +214,13 @@ class ByTuple(Leaf):
             rows, counts = self._ranked(rows, counts, NUMBER)
         waiting = self.waiting(state, rows, self.held)
         if not waiting.height:
-            return state, blank(self.columns)
-        new, pending = parted(waiting, waiting[TS].to_numpy() < self.known(waiting, step))
+            return state, signed.blank(self.columns)
+        new, pending = signed.parted(waiting, waiting[TS].to_numpy() < self.known(waiting, step))
         ranked = state.meta.get(RANKED, 0)
         meta, chunks = {RANKED: ranked + new.height}, {PENDING: chunks_of(pending)}
         if not new.height:
             chunks |= {COUNTS: chunks_of(counts)} if self.keys else {}
-            return State({**chunks, INSIDE: state.of(INSIDE)}, meta), blank(self.columns)
+            return State({**chunks, INSIDE: state.of(INSIDE)}, meta), signed.blank(self.columns)
         if self.keys and not self.ranks:
             new, counts = self._ranked(new, counts, TS)
         chunks |= {COUNTS: chunks_of(counts)} if self.keys else {}
@@ -246,7 +228,7 @@ class ByTuple(Leaf):
         fresh = new.with_columns(pl.lit(False).alias(ENTERED)).select(list(self.inside))
         moves = self._moving(new, ranked)
         step.slides.append(np.unique(moves[TS].to_numpy()))
-        found, stay = self._moved(together([inside, fresh], self.inside), moves)
+        found, stay = self._moved(signed.together([inside, fresh], self.inside), moves)
         return State({**chunks, INSIDE: chunks_of(stay)}, meta), found
 
     def _held(self, rows: pl.DataFrame) -> pl.DataFrame:
@@ -257,7 +239,7 @@ class ByTuple(Leaf):
 
     def _ranked(self, rows: pl.DataFrame, counts: pl.DataFrame, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Rows with their places in their partitions, in an order, and how many there are after them."""
-        mine, theirs = codes_of([rows, counts], self.keys)
+        mine, theirs = signed.codes_of([rows, counts], self.keys)
         base = np.zeros(len(mine) + len(theirs) + 1, dtype=np.int64)
         base[theirs] = counts["count"].to_numpy()
         order = np.lexsort((rows[by].to_numpy(), mine))
@@ -266,7 +248,7 @@ class ByTuple(Leaf):
         rank[order] = base[sorted_] + _places(sorted_) + 1
         rows = rows.with_columns(pl.Series(RANK, rank))
         latest = rows.select(*self.keys, pl.col(RANK).alias("count"))
-        after = together([counts, latest], self.counted).group_by(self.keys).agg(pl.col("count").max())
+        after = signed.together([counts, latest], self.counted).group_by(self.keys).agg(pl.col("count").max())
         return rows, after.select(list(self.counted))
 
     def _moving(self, new: pl.DataFrame, ranked: int) -> pl.DataFrame:
@@ -285,7 +267,7 @@ class ByTuple(Leaf):
         if not self.keys:
             values = np.append(moves[TS].to_numpy(), FOREVER)
             return np.asarray(values[np.searchsorted(values, t.to_numpy())])
-        mine, theirs = codes_of([inside, moves], self.keys)
+        mine, theirs = signed.codes_of([inside, moves], self.keys)
         asked = pl.DataFrame({"part": mine, "t": t}).with_row_index("row").sort("t")
         known = pl.DataFrame({"part": theirs, "t": moves[TS], "w": moves[TS]})
         found = asked.join_asof(known, on="t", by="part", strategy="forward", check_sortedness=False)
