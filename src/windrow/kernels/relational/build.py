@@ -148,7 +148,10 @@ class Builder:
             births = internal.Births.EXTENTS if emit.is_periodic else internal.Births.VALUES
             return internal.Staying(emit, self.of(emit.input), births, False, self.choice.buckets)
         matched = any(isinstance(node, ops.Exists) for node in nodes)
-        if not outlasting and (matched or any(_external_str(leaf) for leaf in emit.leaves)):
+        if not outlasting and (
+            matched
+            or any(not leaf.spec.internal and leaf.label.pattern is Pattern.STR for leaf in emit.leaves)
+        ):
             return self._outliving()
         known = not self._is_nt and all(isinstance(leaf.spec, OwnInterval) for leaf in emit.leaves)
         births = internal.Births.FIRST if matched else internal.Births.RESULTS
@@ -473,10 +476,6 @@ def _is_told_by_pieces(plan: Plan) -> bool:
     if isinstance(plan, ops.TableJoin):
         return not plan.is_retroactive
     return isinstance(plan, Window | ops.Filter | ops.Project | ops.Union | ops.Join)
-
-
-def _external_str(leaf: Window) -> bool:
-    return not leaf.spec.internal and leaf.label.pattern is Pattern.STR
 
 
 def _refuse_bounds(predicate: Expression) -> None:

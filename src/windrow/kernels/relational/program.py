@@ -245,11 +245,15 @@ class RelationalProgram:
 
     def state_rows(self, states: States) -> dict[str, int]:
         """How many rows each operator keeps, by its place and name."""
-        return {
+        found = {
             f"{path} {operator.name}": sum(map(layouts.count_of, states[path].chunks.values()))
             for path, operator in self.operators()
             if path in states
-        } | ({emission.WAITING: _waiting(states[emission.WAITING])} if emission.WAITING in states else {})
+        }
+        if emission.WAITING in states:
+            waiting = states[emission.WAITING].chunks.values()
+            found[emission.WAITING] = sum(chunk.table.num_rows for chunks in waiting for chunk in chunks)
+        return found
 
 
 @dataclass
@@ -313,10 +317,6 @@ class _Run:
 
 def _seconds(parts: Parts) -> float:
     return sum(part.seconds for part in parts.done.values())
-
-
-def _waiting(state: State) -> int:
-    return sum(chunk.table.num_rows for chunks in state.chunks.values() for chunk in chunks)
 
 
 def _walk(operator: Operator, path: str) -> Iterator[tuple[str, Operator]]:

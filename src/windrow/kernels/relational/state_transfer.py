@@ -201,14 +201,11 @@ def _why_not(program: RelationalProgram) -> str | None:
             return "it has a query within"
     if len(_sources(program)) < len(emit.leaves):
         return "the rows of a window are held by nobody, or it is read twice"
-    holds = all(_holds_rows(each) for each in _sources(program).values())
-    return None if holds else "the rows of a window are held by nobody"
-
-
-def _holds_rows(source: _Source) -> bool:
-    if isinstance(source.holder, negation.Matched):
-        return source.holder.condition.is_equality
-    return type(source.holder) is Joined
+    for source in _sources(program).values():
+        match = source.holder.condition.is_equality if isinstance(source.holder, negation.Matched) else None
+        if match is False or (match is None and type(source.holder) is not Joined):
+            return "the rows of a window are held by nobody"
+    return None
 
 
 def _same_right(old: _Source, new: _Source) -> bool:

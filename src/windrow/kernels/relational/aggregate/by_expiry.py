@@ -133,11 +133,6 @@ class _Grouping:
     def _heads(self) -> Flags:
         return np.asarray(self._first == np.arange(len(self._first)))
 
-    @cached_property
-    def _number(self) -> Ints:
-        """For each piece, the number of its group."""
-        return (np.cumsum(self._heads) - 1)[self._first]
-
     def states(self, wanted: Sequence[Wanted]) -> list[pl.Series]:
         """The columns of states, in the order of the groups; those that are not known yet are computed."""
         asked = [((replace(partial, label=""), argument), partial) for partial, argument in wanted]
@@ -152,7 +147,8 @@ class _Grouping:
 
     def _combined(self, missing: Sequence[Wanted]) -> dict[Wanted, list[pl.Series]]:
         named = [replace(shape, label=f"s{place}") for place, (shape, _) in enumerate(missing)]
-        columns = [pl.Series(PANE, self._number)]
+        number = (np.cumsum(self._heads) - 1)[self._first]
+        columns = [pl.Series(PANE, number)]
         for partial, (_, argument) in zip(named, missing, strict=True):
             if argument is None:
                 columns.append(pl.Series(f"{partial.label}.0", [1]).new_from_index(0, self.pieces.height))

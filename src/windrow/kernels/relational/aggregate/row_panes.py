@@ -51,7 +51,7 @@ from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, VE, VS, Col
 from windrow.kernels.relational.signed_rows import together as all_of
 from windrow.kernels.relational.windows import extents, rows
 from windrow.kernels.relational.windows import rows as row_windows
-from windrow.kernels.relational.windows.leaf import NUMBER
+from windrow.kernels.relational.windows.leaf import NUMBER, Leaf
 from windrow.kernels.state import PANE, Delta, State
 from windrow.windows.domain import Ints
 from windrow.windows.rows import RowsWindow
@@ -119,9 +119,7 @@ class Binned(Grouped):
 
     def _states(self, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
         """Rows as states by value of the attribute and group."""
-        frame = self.leaf.pieces(rows, rows[TS], rows[TS] + 1)
-        for operator in self.between:
-            frame = operator.apply([frame])
+        frame = _entered(self.leaf, self.between, rows)
         return self.measures.tables(frame.with_columns(pl.col(TS).alias("#pane"), pl.col(TS).alias("#t")))
 
     def _with(self, state: State, rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -158,18 +156,15 @@ class Binned(Grouped):
         self, bins: pl.DataFrame, shown: pl.DataFrame, tables: dict[str, pl.DataFrame], step: Step
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """What the values of groups become with each move, and what they are in the end."""
-        self._looked_at = {name: self._of_bins(bins, table) for name, table in tables.items()}
+        for name, table in tables.items():
+            _, code = signed.codes_of([bins, table], [PANE, *self.measures.keys])
+            self._looked_at[name] = table.with_columns(pl.Series(BIN, code)).filter(pl.col(BIN) < bins.height)
         found = self._event_by_event(bins, shown, step)
         self._looked_at = {}
         return found
 
     def _stop(self, frame: pl.DataFrame, step: Step) -> Ints | int:
         return FOREVER  # bins end only when the window has moved
-
-    def _of_bins(self, bins: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-        """A table of states with the place of the bin each belongs to."""
-        _, code = signed.codes_of([bins, table], [PANE, *self.measures.keys])
-        return table.with_columns(pl.Series(BIN, code)).filter(pl.col(BIN) < bins.height)
 
     def _lifted(self, rows: pl.DataFrame, row: Ints, pane: Ints) -> dict[str, pl.DataFrame]:
         """States of bins, combined by pane."""
@@ -180,6 +175,14 @@ class Binned(Grouped):
             each = spread.join(table, on=BIN, how="inner").with_columns(pl.col("#pane").alias(PANE))
             found[name] = layout.merge(each.select(list(self.tables[name])), [PANE, *layout.keys])
         return found
+
+
+def _entered(leaf: Leaf, between: Sequence[Stateless], rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of a window as they come to γ, each at its own instant."""
+    frame = leaf.pieces(rows, rows[TS], rows[TS] + 1)
+    for operator in between:
+        frame = operator.apply([frame])
+    return frame
 
 
 #: parts of the state: rows that wait, panes, and what is shown
@@ -231,21 +234,17 @@ class RowPanes(Operator):
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         kept = part(state, ROWS)
-        before, new, rows = self._numbered(kept, inputs[0], step)
+        new, counts, rows = self.leaf.numbered_rows(kept, inputs[0], step)
+        before = int(counts["count"][0]) if counts.height else 0
         ends = ExtentEnds(self.cut.slide, before, new)
         ready, waiting = self._ready(
             frame_of(kept.of(row_windows.INSIDE), self.leaf.numbered), new, ends.count
         )
-        rows = State({**rows.chunks, row_windows.INSIDE: chunks_of(waiting)})
         panes, found = self._windows(part(state, PANES), ready, PaneClock(before, ends.count))
         told = self._one_by_one if self.reports else self._replaced
         own, pieces = told(part(state, REPORTED), found, ends, step)
-        return composed({ROWS: rows, PANES: panes, REPORTED: own}), pieces
-
-    def _numbered(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[int, pl.DataFrame, State]:
-        """How many rows there were, those that are new, with their positions, and what waits to be final."""
-        new, counts, chunks = self.leaf.numbered_rows(state, rows, step)
-        return int(counts["count"][0]) if counts.height else 0, new, State(chunks)
+        rows[row_windows.INSIDE] = chunks_of(waiting)
+        return composed({ROWS: State(rows), PANES: panes, REPORTED: own}), pieces
 
     def _ready(self, held: pl.DataFrame, new: pl.DataFrame, count: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows to lift now, all of which are in some extent, and those that wait for its end."""
@@ -255,15 +254,13 @@ class RowPanes(Operator):
         if not self.careful:
             return rows, signed.blank(self.leaf.numbered)
         done = rows[row_windows.POSITION] <= count // self.cut.slide * self.cut.slide
-        return rows.filter(done), rows.filter(~done)
+        return signed.parted(rows, done)
 
     def _windows(self, state: State, rows: pl.DataFrame, clock: PaneClock) -> tuple[State, pl.DataFrame]:
         """The groups of the extents whose ends are reached, each with that end."""
         tables = {}
         if rows.height:
-            frame = self.leaf.pieces(rows, rows[TS], rows[TS] + 1)
-            for operator in self.between:
-                frame = operator.apply([frame])
+            frame = _entered(self.leaf, self.between, rows)
             panes = self.cut.panes_of(frame[PLACE].to_numpy() - 1)
             tables = self.measures.tables(
                 frame.with_columns(pl.col(TS).alias("#t"), pl.Series("#pane", panes))
@@ -282,8 +279,8 @@ class RowPanes(Operator):
         bounds = {"at": ends.moments(reached), "start": reached - self.leaf.spec.rows, "end": reached}
         extents.begin_reports(step, first, pl.DataFrame(bounds, schema=dict.fromkeys(bounds, pl.Int64)))
         number = np.searchsorted(reached, found[END].to_numpy()) + first
-        pieces = self._pieces(found, number).with_columns(pl.col(VS).add(1).alias(VE))
-        return State({}, {extents.NUMBER_OF_REPORTS: first + len(reached)}), pieces.select(list(self.columns))
+        pieces = signed.pieces(found, self.columns, number, number + 1)
+        return State({}, {extents.NUMBER_OF_REPORTS: first + len(reached)}), pieces
 
     def _replaced(
         self, state: State, found: pl.DataFrame, ends: ExtentEnds, step: Step
@@ -297,14 +294,15 @@ class RowPanes(Operator):
         step.last_end = max(step.last_end, int(moments[-1]))
         shown = frame_of(state.of(SHOWN), self.shown)
         place = np.searchsorted(reached, found[END].to_numpy())
-        last = pl.Series(place == len(reached) - 1, dtype=pl.Boolean)
-        gone = self._pieces(found.filter(~last), moments[place[~last.to_numpy()] + 1], -1)
-        new = [self._pieces(found, moments[place]), gone, self._pieces(shown, int(moments[0]), -1)]
-        after = {SHOWN: chunks_of(found.filter(last).select(list(self.shown)))}
+        last = place == len(reached) - 1
+        stay, leave = signed.parted(found, last)
+        new = [
+            signed.pieces(found, self.columns, moments[place]),
+            signed.pieces(leave, self.columns, moments[place[~last] + 1], n=-1),
+            signed.pieces(shown, self.columns, int(moments[0]), n=-1),
+        ]
+        after = {SHOWN: chunks_of(stay.select(list(self.shown)))}
         return State(after), signed.consolidated(all_of(new, self.columns))
-
-    def _pieces(self, rows: pl.DataFrame, vs: Ints | int, n: int = 1) -> pl.DataFrame:
-        return signed.pieces(rows, self.columns, vs, n=n)
 
 
 class ExtentEnds:
@@ -337,7 +335,5 @@ class ExtentEnds:
         """When each end was reached."""
         if not len(ends):
             return ends
-        alone = np.zeros(len(self.places), dtype=np.int64)
-        return row_windows.ReachedPositions(alone, self.places, self.times).moment(
-            np.zeros(len(ends), dtype=np.int64), ends
-        )
+        alone, asked = np.zeros(len(self.places), dtype=np.int64), np.zeros(len(ends), dtype=np.int64)
+        return row_windows.ReachedPositions(alone, self.places, self.times).moment(asked, ends)

@@ -267,7 +267,9 @@ class Running(Grouped):
 
     def _leaving(self, state: State, lifted: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, Chunks]:
         """What leaves in the step, and what is to leave later."""
-        later = self.calendar.add(state.of(ENDS), self._ends(lifted))
+        ending = lifted.filter(pl.col(VE) < FOREVER)
+        ends = self._put_together(ending.with_columns(pl.col(name) * pl.col(N) for name in self.lanes))
+        later = self.calendar.add(state.of(ENDS), ends)
         over, later = self.calendar.due(later, step.slice.stop, self.ending)
         over, early = self._split(over, step, VE)
         return over, self.calendar.add(later, early)
@@ -299,11 +301,6 @@ class Running(Grouped):
             argument = Argument(*self.measures.argument_of(partial))
             columns += partial.lift(argument.rows(rows, placed))
         return pl.DataFrame([*rows.select(*self.keys, VS, VE, N), *columns])
-
-    def _ends(self, lifted: pl.DataFrame) -> pl.DataFrame:
-        """What will leave, added up by group and instant."""
-        ending = lifted.filter(pl.col(VE) < FOREVER)
-        return self._put_together(ending.with_columns(pl.col(name) * pl.col(N) for name in self.lanes))
 
     def _put_together(self, rows: pl.DataFrame) -> pl.DataFrame:
         if not rows.height:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import singledispatchmethod
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,9 @@ from windrow.kernels.relational.internal import operators as over_runs
 from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns, ids_of
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Step, United, composed, part
-from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, TS, VE, VS, Columns, N
+from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, VE, VS, Columns, N
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
-from windrow.windows.domain import Ints
 from windrow.windows.spec import OwnInterval
 
 RUNS, SAID, SLIDES, CHANGED, SINCE = "runs", "said", "slides", "changed", "since"
@@ -68,7 +66,7 @@ class Outliving(Operator):
         runs = {
             source.number: source.collected(
                 frame_of(state.of(f"{RUNS}.{source.number}"), source.kept),
-                new.select(self._read(source, new)),
+                new.select(name for name in new.columns if name in source.kept),
             )
             for source, new in zip(self.sources, inputs, strict=True)
         }
@@ -88,8 +86,8 @@ class Outliving(Operator):
             CHANGED: self._changes(frame_of(state.of(CHANGED), MOVED), inputs, step),
             SLIDES: chunks_of(pl.DataFrame({"#at": slides[slides >= since]}, schema=dict(MOVED))),
         }
-        own = State(chunks, {SINCE: since})
-        return self._with(own, looked), pieces
+        tables = composed(looked)
+        return State({**chunks, **tables.chunks}, {SINCE: since, **tables.meta}), pieces
 
     def _changes(self, waiting: pl.DataFrame, inputs: Sequence[pl.DataFrame], step: Step) -> Chunks:
         """The first report after a table changed is made whether or not windows have rows; those to come."""
@@ -104,16 +102,6 @@ class Outliving(Operator):
         nothing = pl.repeat(0, len(due), dtype=pl.Int64, eager=True)
         step.entered.append(pl.DataFrame({VS: due, VE: due, N: nothing}))
         return chunks_of(pl.DataFrame({"#at": at[at >= step.slice.stop]}, schema=dict(MOVED)))
-
-    @staticmethod
-    def _read(source: Runs, new: pl.DataFrame) -> list[str]:
-        """The columns of new pieces that a source needs."""
-        return [name for name in new.columns if name in source.kept]
-
-    @staticmethod
-    def _with(own: State, looked: dict[str, State]) -> State:
-        tables = composed(looked)
-        return State({**own.chunks, **tables.chunks}, {**own.meta, **tables.meta})
 
     def _moment(self, state: State, step: Step) -> over_runs.Moment:
         known: dict[str, Any] = {field.name: getattr(step, field.name) for field in fields(Step)}
@@ -179,27 +167,19 @@ class Outliving(Operator):
         until, there = swept.until(), sure | hoped
         inside, begins = swept.at < FOREVER, swept.at < stop
         told = inside & begins & (given != there)
-        pieces = self._spans(rows, swept.code[told], swept.at[told], until[told]).with_columns(
-            pl.Series(N, np.where(there[told], 1, -1), dtype=pl.Int64), pl.lit(-FOREVER, pl.Int64).alias(TS)
+        signs = np.where(there[told], 1, -1)
+        pieces = signed.pieces(
+            picked(rows, swept.code[told]), self.columns, swept.at[told], until[told], signs
         )
         more = np.isin(swept.code, swept.code[inside & ((~begins & (given != there)) | hoped)])
         after, waiting = [], []
         for lane_number, holds in ((GIVEN, np.where(begins, there, given)), (SURE, sure)):
             kept = inside & holds & (until > stop)
-            spans = self._spans(
-                rows, swept.code[kept], np.maximum(swept.at[kept], min(stop, FOREVER)), until[kept]
-            )
+            begin = np.maximum(swept.at[kept], min(stop, FOREVER))
+            spans = signed.spanning(picked(rows, swept.code[kept]), begin, until[kept])
             after.append(spans.with_columns(pl.lit(lane_number, pl.Int8).alias(LANE)).select(list(self.said)))
             waiting.append(more[kept])
-        return (
-            pieces.select(list(self.columns)),
-            pl.concat(after),
-            pl.Series(np.concatenate(waiting), dtype=pl.Boolean),
-        )
-
-    def _spans(self, rows: pl.DataFrame, code: Ints, vs: Any, ve: Any) -> pl.DataFrame:
-        who = picked(rows.select(list(self.who)), code)
-        return who.with_columns(pl.Series(VS, vs, dtype=pl.Int64), pl.Series(VE, ve, dtype=pl.Int64))
+        return pieces, pl.concat(after), pl.Series(np.concatenate(waiting), dtype=pl.Boolean)
 
     def _since(self, shown: dict[str, pl.DataFrame], stop: int) -> int:
         """From when on instants are looked at again: results of rows that may leave at any time are there."""
@@ -249,12 +229,34 @@ class OutlivingBuilder:
         self.sources.append(runs)
         return runs
 
-    @singledispatchmethod
     def _build(self, plan: Plan) -> Operator:
+        match plan:
+            case Window():
+                return self._window(plan)
+            case ops.Filter():
+                return Filtered(plan, self.of(plan.input))
+            case ops.Project():
+                return Projected(plan, self.of(plan.input))
+            case ops.Union():
+                number = self._number()
+                below = (over_runs.Branch(self.of(part), number, n) for n, part in enumerate(plan.inputs, 1))
+                return United(plan, list(below))
+            case ops.Join():
+                parts = [self.of(part) for part in plan.inputs]
+                return Joined(parts, plan.predicate, [part.schema.names for part in plan.inputs], self.choice)
+            case ops.TableJoin():
+                return self._table_join(plan)
+            case ops.Exists():
+                return self._exists(plan)
+            case ops.Distinct() | ops.Except() | ops.Limit():
+                stamped = isinstance(plan, ops.Limit)
+                below_ = self.pieces(plan)
+                return self._source(ValueRuns(below_, self._number(), plan.schema.names, stamped=stamped))
+            case ops.Aggregate():
+                return self._aggregate(plan)
         raise TypeError(f"no operator over runs is defined for {type(plan).__name__}")
 
-    @_build.register
-    def _(self, plan: Window) -> Operator:
+    def _window(self, plan: Window) -> Operator:
         leaf = self.pieces(plan)
         below = leaf.inputs[0] if isinstance(leaf, NegativeRows) else leaf
         known = isinstance(plan.spec, OwnInterval)
@@ -263,29 +265,7 @@ class OutlivingBuilder:
             WindowRuns(below, self._number(), plan.schema.names, internal=internal, ends_known=known)
         )
 
-    @_build.register
-    def _(self, plan: ops.Filter) -> Operator:
-        return Filtered(plan, self.of(plan.input))
-
-    @_build.register
-    def _(self, plan: ops.Project) -> Operator:
-        return Projected(plan, self.of(plan.input))
-
-    @_build.register
-    def _(self, plan: ops.Union) -> Operator:
-        number = self._number()
-        return United(
-            plan,
-            [over_runs.Branch(self.of(part), number, branch + 1) for branch, part in enumerate(plan.inputs)],
-        )
-
-    @_build.register
-    def _(self, plan: ops.Join) -> Operator:
-        parts = [self.of(part) for part in plan.inputs]
-        return Joined(parts, plan.predicate, [part.schema.names for part in plan.inputs], self.choice)
-
-    @_build.register
-    def _(self, plan: ops.TableJoin) -> Operator:
+    def _table_join(self, plan: ops.TableJoin) -> Operator:
         below = self.of(plan.input)
         names = [plan.input.schema.names, plan.table.schema.names]
         if not plan.is_retroactive:
@@ -293,8 +273,7 @@ class OutlivingBuilder:
         table = self._source(TableRuns(tables.TablePieces(plan.table, self.lag), self._number(), names[1]))
         return Joined([below, table], plan.predicate, names, self.choice)
 
-    @_build.register
-    def _(self, plan: ops.Exists) -> Operator:
+    def _exists(self, plan: ops.Exists) -> Operator:
         number = self._number()
         left, right = self.of(plan.left), self.of(plan.right)
         names = [plan.left.schema.names, plan.right.schema.names]
@@ -303,15 +282,7 @@ class OutlivingBuilder:
             return over_runs.Unmatched(left, pairs, number)
         return over_runs.Witnessed(pairs, left, number, internal=plan.is_internal)
 
-    @_build.register(ops.Distinct)
-    @_build.register(ops.Except)
-    @_build.register(ops.Limit)
-    def _(self, plan: ops.Distinct | ops.Except | ops.Limit) -> Operator:
-        stamped = isinstance(plan, ops.Limit)
-        return self._source(ValueRuns(self.pieces(plan), self._number(), plan.schema.names, stamped=stamped))
-
-    @_build.register
-    def _(self, plan: ops.Aggregate) -> Operator:
+    def _aggregate(self, plan: ops.Aggregate) -> Operator:
         runs = GroupRuns(self.pieces(plan), self._number(), plan)
         self._source(runs)
         if not plan.is_internal:

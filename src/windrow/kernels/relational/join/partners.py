@@ -177,23 +177,16 @@ class Condition:
         return {place for place, known in enumerate(self.names) if expression.columns & known}
 
 
-def keyed(frame: pl.DataFrame, expressions: Sequence[Expression], prefix: str = "#key") -> pl.DataFrame:
-    """The frame with join keys as columns; floating point as codes, since NaN must be found."""
-    columns = [
-        matchable(compile_expression(e)(frame)).alias(f"{prefix}{i}") for i, e in enumerate(expressions)
-    ]
-    return (
-        frame.with_columns(columns)
-        if frame.height
-        else frame.with_columns(
-            pl.lit(None).cast(_key_type(e)).alias(f"{prefix}{i}") for i, e in enumerate(expressions)
-        )
+def keyed(frame: pl.DataFrame, expressions: Sequence[Expression]) -> pl.DataFrame:
+    """The frame with join keys as columns `#key0` …; floating point as codes, since NaN must be found."""
+    if frame.height:
+        columns = [matchable(compile_expression(e)(frame)) for e in expressions]
+        return frame.with_columns(column.alias(f"#key{i}") for i, column in enumerate(columns))
+    dtypes = [target_of(e) for e in expressions]
+    return frame.with_columns(
+        pl.lit(None).cast(INT if dtype.is_float() else dtype).alias(f"#key{i}")
+        for i, dtype in enumerate(dtypes)
     )
-
-
-def _key_type(expression: Expression) -> pl.DataType:
-    dtype = target_of(expression)
-    return INT if dtype.is_float() else dtype
 
 
 def matchable(column: pl.Series) -> pl.Series:

@@ -91,9 +91,8 @@ class Extents(Operator):
             stop = min(stop, max(last_report([grid], step), step.until) + 1)
         vs, ve = rows[VS].to_numpy(), rows[VE].to_numpy()
         new = vs > -FOREVER
-        begins = np.where(new, vs, step.slice.start)
-        begins = np.clip(begins, -(FOREVER // 2), FOREVER // 2)
-        ends = np.clip(np.minimum(ve, stop), -(FOREVER // 2), FOREVER // 2)
+        begins, ends = np.where(new, vs, step.slice.start), np.minimum(ve, stop)
+        begins, ends = (np.clip(each, -(FOREVER // 2), FOREVER // 2) for each in (begins, ends))
         # from the extent that is current when a new one begins: that of the last slide at or before it
         row, end = grid.within(np.where(new, grid.lasts(begins), begins), ends)
         start, stop_at = self.spec.bounds_of(end)
@@ -131,9 +130,8 @@ class Sessions(Leaf):
         if waiting.height:
             new, waiting = signed.parted(waiting, waiting[TS].to_numpy() < self.known(waiting, step))
         fresh = new.with_columns(pl.lit(False).alias(ENTERED))
-        return signed.together(
-            [frame_of(state.of(row_windows.INSIDE), self.inside), fresh], self.inside
-        ), waiting
+        inside = frame_of(state.of(row_windows.INSIDE), self.inside)
+        return signed.together([inside, fresh], self.inside), waiting
 
     def closed(self, inside: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The pieces that begin and end, and the rows of sessions that go on."""
@@ -177,9 +175,8 @@ class ReportedRows(row_windows.Numbering):
         first = state.meta.get(NUMBER_OF_REPORTS, 0)
         if not new.height:
             begin_reports(step, first, _no_reports())
-            return State(
-                {**chunks, row_windows.INSIDE: state.of(row_windows.INSIDE)}, {NUMBER_OF_REPORTS: first}
-            ), signed.blank(self.columns)
+            chunks[row_windows.INSIDE] = state.of(row_windows.INSIDE)
+            return State(chunks, {NUMBER_OF_REPORTS: first}), signed.blank(self.columns)
         inside = signed.together([frame_of(state.of(row_windows.INSIDE), self.numbered), new], self.numbered)
         found, stay, reports = self._reported(inside, new.height, before, first)
         begin_reports(step, first, reports)
@@ -233,16 +230,11 @@ class ReportedSessions(Sessions):
             rows = rows.with_columns(pl.col("#end") - 1)
         stop = self.stop(rows, step)
         done, stay = signed.parted(rows, rows["#end"].to_numpy() < stop)
-        if not done.height:
-            return signed.blank(self.columns), stay.select(list(self.inside)), _no_reports()
         reports = done.select("#session", "#start", "#end").unique().sort("#end", "#session")
-        numbers = dict(zip(reports["#session"].to_list(), range(first, first + reports.height), strict=True))
-        r = done["#session"].replace_strict(numbers, return_dtype=pl.Int64)
-        found = self.pieces(done, r, r + 1)
-        bounds = reports.select(
-            pl.col("#end").alias("at"), pl.col("#start").alias("start"), pl.col("#end").alias("end")
-        )
-        return found, stay.select(list(self.inside)), bounds
+        reports = reports.with_columns(pl.int_range(first, pl.len() + first, dtype=pl.Int64).alias("#r"))
+        r = done.select("#session").join(reports, on="#session", how="left", maintain_order="left")["#r"]
+        bounds = reports.select(at=pl.col("#end"), start=pl.col("#start"), end=pl.col("#end"))
+        return self.pieces(done, r, r + 1), stay.select(list(self.inside)), bounds
 
 
 def begin_reports(step: Step, first: int, reports: pl.DataFrame) -> None:

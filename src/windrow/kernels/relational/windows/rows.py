@@ -208,7 +208,9 @@ class ByTuple(Leaf):
         self.counted: Columns = keys | {"count": INT}
 
     def enter(self, state: State, rows: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
-        rows = self._held(rows)
+        first, last = self.spec.start, self.spec.until
+        rows = rows if first is None else rows.filter(pl.col(TS) >= first)
+        rows = rows if last is None else rows.filter(pl.col(TS) <= last)
         counts = frame_of(state.of(COUNTS), self.counted)
         if self.ranks and rows.height:
             rows, counts = self._ranked(rows, counts, NUMBER)
@@ -230,12 +232,6 @@ class ByTuple(Leaf):
         step.slides.append(np.unique(moves[TS].to_numpy()))
         found, stay = self._moved(signed.together([inside, fresh], self.inside), moves)
         return State({**chunks, INSIDE: chunks_of(stay)}, meta), found
-
-    def _held(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows from FROM to UNTIL."""
-        first, last = self.spec.start, self.spec.until
-        rows = rows if first is None else rows.filter(pl.col(TS) >= first)
-        return rows if last is None else rows.filter(pl.col(TS) <= last)
 
     def _ranked(self, rows: pl.DataFrame, counts: pl.DataFrame, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Rows with their places in their partitions, in an order, and how many there are after them."""
