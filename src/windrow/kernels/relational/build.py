@@ -134,28 +134,23 @@ class Builder:
         """Results over INTERNAL windows: rows that meet, or one γ on top, are told by their pieces alone."""
         emit = self.emit
         nodes = list(nodes_to_windows(emit.input))
-        plan = emit.input
-        while isinstance(plan, ops.Filter | ops.Project):
-            plan = plan.input
+        plan = _below_rows(emit.input)
+        grouped = isinstance(plan, ops.Aggregate)
         outlasting = all(leaf.spec.internal or leaf.label.pattern is Pattern.MON for leaf in emit.leaves)
-        above = [node for node in nodes if node is not plan] if isinstance(plan, ops.Aggregate) else nodes
+        above = [node for node in nodes if node is not plan] if grouped else nodes
         late = emit.is_periodic and any(leaf.keeps_late_rows for leaf in emit.leaves)
         if late or not all(map(_is_told_by_pieces, above)):
             return self._outliving()
-        if isinstance(plan, ops.Aggregate):
-            if not outlasting:
-                return self._outliving()
-            births = internal.Births.EXTENTS if emit.is_periodic else internal.Births.VALUES
-            return internal.Staying(emit, self.of(emit.input), births, False, self.choice.buckets)
         matched = any(isinstance(node, ops.Exists) for node in nodes)
-        if not outlasting and (
-            matched
-            or any(not leaf.spec.internal and leaf.label.pattern is Pattern.STR for leaf in emit.leaves)
-        ):
+        external = [leaf for leaf in emit.leaves if not leaf.spec.internal]
+        leaving = any(leaf.label.pattern is Pattern.STR for leaf in external)
+        if not outlasting and (grouped or matched or leaving):
             return self._outliving()
-        known = not self._is_nt and all(isinstance(leaf.spec, OwnInterval) for leaf in emit.leaves)
         births = internal.Births.FIRST if matched else internal.Births.RESULTS
-        return internal.Staying(emit, self.of(emit.input), births, known, self.choice.buckets)
+        if grouped:
+            births = internal.Births.EXTENTS if emit.is_periodic else internal.Births.VALUES
+        known = not self._is_nt and all(isinstance(leaf.spec, OwnInterval) for leaf in emit.leaves)
+        return internal.Staying(emit, self.of(emit.input), births, known and not grouped, self.choice.buckets)
 
     def _outliving(self) -> Operator:
         def pieces(plan: Plan) -> Operator:
@@ -421,16 +416,22 @@ class Builder:
         raise refusal(f"{type(plan).__name__} below a window")
 
 
-def _window_of(plan: Plan) -> Window | None:
-    """The one window below operators that look at single rows."""
+def _below_rows(plan: Plan) -> Plan:
+    """What is below operators that look at single rows."""
     while isinstance(plan, ops.Filter | ops.Project):
         plan = plan.input
-    return plan if isinstance(plan, Window) else None
+    return plan
+
+
+def window_of(plan: Plan) -> Window | None:
+    """The one window below operators that look at single rows."""
+    below = _below_rows(plan)
+    return below if isinstance(below, Window) else None
 
 
 def _own_interval(plan: Plan) -> bool | None:
     """Whether the rows of one window say themselves when they leave; None if there is no such window."""
-    window = _window_of(plan)
+    window = window_of(plan)
     return None if window is None else isinstance(window.spec, OwnInterval)
 
 
@@ -447,7 +448,7 @@ def _asks_for_places(plan: ops.Aggregate) -> bool:
     """Whether states are of the places of rows: lists go by sub-windows, and are not taken of joins; panes
     of rows are cut from the one window there is."""
     sizes = {function_of(call).size for _, call in plan.aggregates}
-    window = _window_of(plan.input)
+    window = window_of(plan.input)
     in_panes = window is not None and window.spec.reports_positions
     return Size.LISTS in sizes or (in_panes and bool(sizes & {Size.HOLISTIC, Size.SKETCH}))
 

@@ -24,16 +24,8 @@ from windrow.algebra.expressions import ColumnRef
 from windrow.kernels.clock import Clock, Slice
 from windrow.kernels.columnar.columns import hidden, polars_type
 from windrow.kernels.columnar.expressions import compile_expression, holds
-from windrow.kernels.relational.signed_rows import (
-    BOUNDS,
-    FOREVER,
-    STAYS,
-    Columns,
-    blank,
-    columns_of,
-    together,
-    without,
-)
+from windrow.kernels.relational import signed_rows as signed
+from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, Columns, blank, columns_of, without
 from windrow.kernels.state import Chunk, State
 from windrow.windows.domain import Ints
 
@@ -220,11 +212,11 @@ class United(Stateless):
             if frame.height:
                 columns = [frame[a].cast(self.columns[b]).alias(b) for a, b in zip(names, first, strict=True)]
                 frames.append(self._with_hidden(pl.DataFrame([*columns, *(frame[h] for h in hidden(frame))])))
-        return together(frames, self.columns)
+        return signed.together(frames, self.columns)
 
     def _with_hidden(self, frame: pl.DataFrame) -> pl.DataFrame:
         """A row of an input that counts no arrivals has no turn, one of another branch no such part."""
-        missing = {name: FOREVER if name.startswith(STAYS) else 0 for name in self.columns}
+        missing = {name: FOREVER if name.startswith(signed.STAYS) else 0 for name in self.columns}
         return frame.with_columns(
             pl.lit(value).cast(self.columns[name]).alias(name)
             for name, value in missing.items()

@@ -352,9 +352,8 @@ class UnionProgram:
         after: dict[str, State] = {}
         found: list[tuple[pl.DataFrame, pl.DataFrame]] = []
         for number, (program, clock) in enumerate(zip(self.branches, news.clock.branches, strict=True)):
-            mine = {place: state for of, place, state in _parted(states) if of == number}
             own = replace(news, clock=clock, rows=_rows_of(number, news.rows))
-            moved, answers, pieces = program.advance(mine, own)
+            moved, answers, pieces = program.advance(_states_of(number, states), own)
             after |= {f"{number}:{place}": state for place, state in moved.items()}
             names = program.emit.schema.names, self.emit.schema.names
             found.append((_renamed(answers, *names), _renamed(pieces.select(names[0]), *names)))
@@ -370,8 +369,8 @@ class UnionProgram:
         """How many rows each operator keeps, by its branch, its place and its name."""
         found: dict[str, int] = {}
         for number, program in enumerate(self.branches):
-            mine = {place: state for of, place, state in _parted(states) if of == number}
-            found |= {f"{number}:{name}": rows for name, rows in program.state_rows(mine).items()}
+            own = program.state_rows(_states_of(number, states))
+            found |= {f"{number}:{name}": rows for name, rows in own.items()}
         return found
 
 
@@ -429,7 +428,7 @@ def _rows_of(branch: int, rows: Mapping[str, pl.DataFrame]) -> dict[str, pl.Data
     return found
 
 
-def _parted(states: States) -> Iterator[tuple[int, str, State]]:
-    for name, state in states.items():
-        number, _, place = name.partition(":")
-        yield int(number), place, state
+def _states_of(branch: int, states: States) -> dict[str, State]:
+    """The states of a branch, by their places there."""
+    mine = f"{branch}:"
+    return {name.removeprefix(mine): state for name, state in states.items() if name.startswith(mine)}

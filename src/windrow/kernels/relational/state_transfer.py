@@ -17,7 +17,7 @@ import polars as pl
 
 from windrow.algebra.canonical import canonical_text
 from windrow.algebra.operators import Exists, Filter, Join, Project
-from windrow.algebra.plan import Emit, Plan, Scan, Window, nodes_to_windows
+from windrow.algebra.plan import Plan, Scan, Window, nodes_to_windows
 from windrow.kernels.clock import Clock, Slice
 from windrow.kernels.relational import build, emission, negation
 from windrow.kernels.relational import expiry_layouts as layouts
@@ -220,26 +220,19 @@ def _same_right(old: _Source, new: _Source) -> bool:
 
 def _sources(program: RelationalProgram) -> dict[str, _Source]:
     """The windows of a query that joins and negations read, by canonical text."""
-    return {canonical_text(each.node): each for each in _found(program, program.emit)}
-
-
-def _found(program: RelationalProgram, emit: Emit) -> Iterator[_Source]:
     built = program.builder.built
     paths = {id(operator): path for path, operator in program.operators()}
-    for node in nodes_to_windows(emit.input):
+    found = {}
+    for node in nodes_to_windows(program.emit.input):
         holder = built.get(id(node))
         if not isinstance(node, Join | Exists) or holder is None:
             continue
         for side, child in enumerate(node.children):
             operator = built.get(id(child))
-            if _is_source(child) and operator is not None and id(operator) in paths:
-                yield _Source(child, paths[id(operator)], operator, holder, paths[id(holder)], side)
-
-
-def _is_source(node: Plan) -> bool:
-    while isinstance(node, Filter | Project):
-        node = node.input
-    return isinstance(node, Window)
+            if build.window_of(child) is not None and operator is not None and id(operator) in paths:
+                mine, its = paths[id(operator)], paths[id(holder)]
+                found[canonical_text(child)] = _Source(child, mine, operator, holder, its, side)
+    return found
 
 
 def held_rows(program: RelationalProgram, states: States) -> Iterator[tuple[Plan, pl.DataFrame]]:

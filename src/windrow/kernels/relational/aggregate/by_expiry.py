@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -44,22 +43,11 @@ from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS, Argument, Measures
 from windrow.kernels.aggregates.partials import Partial
 from windrow.kernels.columnar import columns, combiners, expressions
+from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.group_by import HELD, Grouped, GroupKeys
 from windrow.kernels.relational.expiry_layouts import MERGED, Choice, condensed, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    INT,
-    TS,
-    TURN,
-    VE,
-    VS,
-    N,
-    blank,
-    codes,
-    copies,
-    tails,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, N
 from windrow.kernels.state import PANE, ROWS, State, TableLayout
 from windrow.windows.domain import Flags, Ints
 
@@ -106,32 +94,17 @@ def ending(pieces: pl.DataFrame, sooner: int) -> pl.DataFrame:
     return pieces.with_columns(ends.alias(VE)).filter(pl.col(VS) < pl.col(VE))
 
 
-@dataclass
 class _Grouping:
-    """Pieces by one GROUP BY."""
+    """Pieces by one GROUP BY: `groups` has one row for each group, `number` says which one a piece is in."""
 
-    pieces: pl.DataFrame
-    keys: tuple[Expression, ...]
-    _known: dict[Wanted, list[pl.Series]] = field(default_factory=dict)
-
-    @cached_property
-    def _rows(self) -> pl.DataFrame:
-        """What tells groups apart, for each piece."""
-        return pl.DataFrame([*GroupKeys(self.keys).of(self.pieces), *(self.pieces[n] for n in (VS, VE, N))])
-
-    @cached_property
-    def _first(self) -> Ints:
-        """For each piece, the place of the first of its group."""
-        return codes(self._rows, self._rows.columns)
-
-    @cached_property
-    def groups(self) -> pl.DataFrame:
-        """One row for each group of pieces."""
-        return self._rows.filter(pl.Series(self._heads))
-
-    @cached_property
-    def _heads(self) -> Flags:
-        return np.asarray(self._first == np.arange(len(self._first)))
+    def __init__(self, pieces: pl.DataFrame, keys: tuple[Expression, ...]) -> None:
+        self.pieces = pieces
+        rows = pl.DataFrame([*GroupKeys(keys).of(pieces), *(pieces[name] for name in (VS, VE, N))])
+        first = signed.codes(rows, rows.columns)
+        heads = first == np.arange(len(first))
+        self.groups = rows.filter(pl.Series(heads))
+        self.number = (np.cumsum(heads) - 1)[first]
+        self._known: dict[Wanted, list[pl.Series]] = {}
 
     def states(self, wanted: Sequence[Wanted]) -> list[pl.Series]:
         """The columns of states, in the order of the groups; those that are not known yet are computed."""
@@ -147,15 +120,14 @@ class _Grouping:
 
     def _combined(self, missing: Sequence[Wanted]) -> dict[Wanted, list[pl.Series]]:
         named = [replace(shape, label=f"s{place}") for place, (shape, _) in enumerate(missing)]
-        number = (np.cumsum(self._heads) - 1)[self._first]
-        columns = [pl.Series(PANE, number)]
+        columns = [pl.Series(PANE, self.number)]
         for partial, (_, argument) in zip(named, missing, strict=True):
             if argument is None:
                 columns.append(pl.Series(f"{partial.label}.0", [1]).new_from_index(0, self.pieces.height))
             else:
                 columns += partial.lift(argument.rows(self.pieces, pl.DataFrame()))
         merged = pl.DataFrame(columns)
-        if not self._heads.all():
+        if self.groups.height < self.pieces.height:
             merged = TableLayout((), tuple(named)).merge(merged, [PANE]).sort(PANE)
         return {
             key: [merged[name] for name in merged.columns if name.startswith(f"{partial.label}.")]
@@ -206,7 +178,7 @@ def useful(
     states: Callable[[Partial], pl.DataFrame],
 ) -> Flags:
     """Which rows can still be the answer of some aggregate, by their states, or keep their group."""
-    group, ends = codes(rows, keys), rows[VE].to_numpy()
+    group, ends = signed.codes(rows, keys), rows[VE].to_numpy()
     found = longest(group, ends)
     for partial in partials:
         found |= can_be(partial, states(partial), group, ends)
@@ -231,7 +203,7 @@ def longest(group: Ints, ends: Ints) -> Flags:
     """
     order = np.lexsort((ends, group))
     found = np.zeros(len(group), dtype=bool)
-    found[order[tails(group[order])]] = True
+    found[order[signed.tails(group[order])]] = True
     return found
 
 
@@ -276,7 +248,7 @@ class ByEnd(Grouped):
     ) -> None:
         super().__init__(plan, below, choice, sources)
         self.states = self.measures.layouts[GROUPS]
-        lifted = Lifts(blank(below.columns)).states(self.measures)
+        lifted = Lifts(signed.blank(below.columns)).states(self.measures)
         self.lanes = {name: lifted[name].dtype for name in lifted.columns if not name.startswith("#")}
         self.rows = self.groups | self.lanes | {VE: INT}
         self.pieces = self.rows | {VS: INT}
@@ -293,7 +265,7 @@ class ByEnd(Grouped):
 
     def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
         lifts = step.lifts or Lifts(pieces)
-        return copies(lifts.states(self.measures)).select(list(self.pieces))
+        return signed.copies(lifts.states(self.measures)).select(list(self.pieces))
 
     def _put_together(self, rows: pl.DataFrame) -> pl.DataFrame:
         """States of the same group and end as one, without those that will never be an answer."""

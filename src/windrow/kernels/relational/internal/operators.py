@@ -44,20 +44,7 @@ from windrow.kernels.relational.distinct import Counts
 from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
 from windrow.kernels.relational.internal.runs import OPEN, GroupRuns, place_name
 from windrow.kernels.relational.operator import Operator, Stateless, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    ID,
-    INT,
-    SIGNED,
-    START,
-    STAYS,
-    TS,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    N,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, ID, INT, SIGNED, STAYS, TS, TURN, VE, VS, N
 from windrow.kernels.state import State
 from windrow.windows.spec import Grid, covered
 
@@ -116,7 +103,7 @@ class Staying(Operator):
         """The results of which there are more copies than before."""
         after, rows, swept = self.counts.advance(state, new, step.slice.stop)
         more = swept.change()
-        rises = (swept.at > START) & (more > 0)
+        rises = (swept.at > signed.START) & (more > 0)
         born = signed.pieces(picked(rows, swept.code[rises]), self.made, swept.at[rises], n=more[rises])
         return State({**state.chunks, **after.chunks}), born
 
@@ -221,7 +208,7 @@ class Copies(Stateless):
         place = f"{ID}{place_name(number)}"
         self.copies = {name: f"{place}.{i:02}" for i, name in enumerate(table)}
         self.level = f"{place}.t"
-        own: Columns = {copy: below.columns[name] for name, copy in self.copies.items()}
+        own: signed.Columns = {copy: below.columns[name] for name, copy in self.copies.items()}
         self.columns = below.columns | own | {self.level: INT}
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:

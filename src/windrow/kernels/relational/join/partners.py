@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import polars as pl
 
@@ -52,18 +51,16 @@ def telling(emit: Emit, options: Options) -> frozenset[int]:
     """The operators, by `id`, whose results go to changes at the root and to nobody else."""
     if not lapses(options) or emit.meaning is StreamWord.RSTREAM or emit.is_internal or emit.word.restores:
         return frozenset()
-    return frozenset(id(node) for node in _read_by_root(emit.input) if not _is_forced(node, options))
+    read = _read_by_root(emit.input)
+    if options.negation is not None:  # it is said how the results of a negation leave
+        read = (node for node in read if not (isinstance(node, Exists) and node.negated))
+    return frozenset(map(id, read))
 
 
 def lapses(options: Options) -> bool:
     """Whether keys on the right of a negation are told when they come and go: it gives negative rows anyhow,
     and each time a key is prolonged, it would look for its rows on the left."""
     return options.strategy is Strategy.UPA and options.ends is not Ends.CARRIED
-
-
-def _is_forced(node: Plan, options: Options) -> bool:
-    """Whether it is said how the results of a negation leave."""
-    return isinstance(node, Exists) and node.negated and options.negation is not None
 
 
 def _read_by_root(plan: Plan) -> Iterator[Plan]:
@@ -153,11 +150,8 @@ class Condition:
             else:
                 self.early.append(part)
         self.late = conjunction(tuple(late)) if late else None
-
-    @cached_property
-    def is_equality(self) -> bool:
-        """Whether nothing but equalities is asked for."""
-        return bool(self.equalities) and not self.early and self.late is None
+        #: whether nothing but equalities is asked for
+        self.is_equality = bool(self.equalities) and not self.early and not late
 
     def _equality(self, part: Expression) -> Equality | None:
         if not isinstance(part, Call) or part.function != "=":

@@ -41,21 +41,7 @@ from windrow.kernels.intake import check_instants, moments_of
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import ExpiryLayout, Fifo, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import (
-    FOREVER,
-    ID,
-    INT,
-    KEPT,
-    NEVER_LATE,
-    STAYS,
-    TS,
-    TURN,
-    VE,
-    VS,
-    Columns,
-    N,
-    Numbers,
-)
+from windrow.kernels.relational.signed_rows import FOREVER, INT, KEPT, TS, TURN, VE, VS, Columns, N, Numbers
 from windrow.kernels.state import State
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, Flags, Ints, too_far
 from windrow.windows.lifetime import LifetimeWindow
@@ -126,7 +112,7 @@ class NestedRows(Operator):
         check_instants(instants, f"the instant of a row of nested query `{self.subquery.alias}`")
         numbers, last = _numbers(state, answers.height)
         frame = pl.DataFrame([*columns, instants, numbers.alias(NUMBER)])
-        frame = frame.with_columns(pl.lit(NEVER_LATE, pl.Int64).alias(KEPT))
+        frame = frame.with_columns(pl.lit(signed.NEVER_LATE, pl.Int64).alias(KEPT))
         return State({}, {COUNT: last}), signed.fitted(frame, self.columns)
 
 
@@ -300,7 +286,7 @@ class NumberedRows(Operator):
 
 def tell_apart(leaf: Leaf, place: int) -> None:
     """Let the pieces of a window whose rows are `NumberedRows` carry `#id.` of their row."""
-    leaf.carry(f"{ID}{place}", WHO)
+    leaf.carry(f"{signed.ID}{place}", WHO)
 
 
 class Identified(Operator):
@@ -311,7 +297,7 @@ class Identified(Operator):
     def __init__(self, leaf: Leaf, place: int, *, external: bool) -> None:
         self.leaf = leaf
         self.inputs = leaf.inputs
-        self.stays = f"{STAYS}{place}"
+        self.stays = f"{signed.STAYS}{place}"
         self.external = external
         tell_apart(leaf, place)
         self.columns = leaf.columns | ({self.stays: INT} if external else {})
