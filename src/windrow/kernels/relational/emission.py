@@ -197,8 +197,8 @@ class Changes(Emission):
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         over, later = self.layout.ended(state.of(ENDS), new, step.slice.stop, self.ending)
-        waiting = layouts.frame_of(state.of(WAITING), self.moved)
-        moves = signed.together([signed.events(new, over, list(self.values)), waiting], self.moved)
+        events = signed.events(new, over, list(self.values))
+        moves = layouts.frame_of(state.of(WAITING), self.moved, events)
         if not moves.height:
             return State({ENDS: later}), signed.blank(self.columns)
         if self.emit.is_periodic:
@@ -355,8 +355,8 @@ class Restored(Emission):
 
     def report(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         fresh = signed.consolidated(new).with_columns(pl.col(VE).alias(END))
-        open_ = layouts.frame_of(state.of(RESULTS), self.results)
-        rows = ended(signed.together([open_, fresh], self.results), list(self.values))
+        open_ = layouts.frame_of(state.of(RESULTS), self.results, fresh)
+        rows = ended(open_, list(self.values))
         row, at = self._refreshes(rows, step)
         grid: Any = self.grids[0]
         over = (rows[END].to_numpy() <= step.slice.now) & (grid.nexts(rows[VS].to_numpy()) <= step.slice.now)

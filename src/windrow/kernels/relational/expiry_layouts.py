@@ -83,9 +83,9 @@ def chunks_of(frame: pl.DataFrame) -> Chunks:
     return (chunk_of(frame),) if frame.height else ()
 
 
-def frame_of(chunks: Sequence[Chunk], columns: Columns) -> pl.DataFrame:
-    """All rows of some chunks."""
-    return together([chunk.frame for chunk in chunks], columns)
+def frame_of(chunks: Sequence[Chunk], columns: Columns, *new: pl.DataFrame) -> pl.DataFrame:
+    """All rows of some chunks, and new ones."""
+    return together([*(chunk.frame for chunk in chunks), *new], columns)
 
 
 @dataclass(frozen=True)

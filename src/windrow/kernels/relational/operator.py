@@ -134,9 +134,8 @@ class Filtered(Stateless):
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         (frame,) = inputs
-        return (frame.filter(holds(self.predicate, frame)) if frame.height else frame).select(
-            list(self.columns)
-        )
+        passed = frame.filter(holds(self.predicate, frame)) if frame.height else frame
+        return passed.select(list(self.columns))
 
 
 class Projected(Stateless):

@@ -144,9 +144,8 @@ class Ranked(Limited):
         if self.kind == "RANK":
             return ranked.with_columns(first.alias(self.number))
         new = (pl.col("#row") == first).cast(pl.Int64)
-        return ranked.with_columns(new.alias("#new")).with_columns(
-            pl.col("#new").cum_sum().over(by).alias(self.number)
-        )
+        dense = pl.col("#new").cum_sum().over(by).alias(self.number)
+        return ranked.with_columns(new.alias("#new")).with_columns(dense)
 
 
 TAIL = "tail"
@@ -223,7 +222,7 @@ class _Frames:
         place[order] = np.arange(len(order))
         lifted = self._lifted(new, np.arange(new.height) + old.height)
         tables = {
-            name: _moved(pl.concat([frame_of(state.of(name), kinds), lifted[name]]), place)
+            name: _moved(frame_of(state.of(name), kinds, lifted[name]), place)
             for name, kinds in self.tables.items()
         }
         elements, code = picked(elements, order), code[order]
@@ -258,15 +257,11 @@ class _Frames:
         every = pl.DataFrame({group_by.CELL: np.arange(len(cells))})
         joined = every.join(found, on=group_by.CELL, how="left", maintain_order="left")
         known = pl.Series(np.isin(every[group_by.CELL].to_numpy(), found[group_by.CELL].to_numpy()))
-        return joined.with_columns(
-            joined[each.name].zip_with(
-                known,
-                pl.Series([of_nothing(each.aggregate)], dtype=self.kinds[each.name]).new_from_index(
-                    0, len(cells)
-                ),
-            )
-            for each in self.measures.measures
-        )
+        columns = []
+        for each in self.measures.measures:
+            nothing = pl.Series([of_nothing(each.aggregate)], dtype=self.kinds[each.name])
+            columns.append(joined[each.name].zip_with(known, nothing.new_from_index(0, len(cells))))
+        return joined.with_columns(columns)
 
     def _bounds(self, times: Ints, code: Ints, cells: Ints) -> tuple[Ints, Ints]:
         """The frame of each cell, as a range of elements."""

@@ -202,9 +202,7 @@ class TablePieces(Operator):
         self.changed = signed.columns_of(scan.schema, CHANGE)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        frame = signed.together(
-            [layouts.frame_of(state.of(CHANGES), self.changed), changes_of(self.scan, step)], self.changed
-        )
+        frame = layouts.frame_of(state.of(CHANGES), self.changed, changes_of(self.scan, step))
         if not frame.height:
             return state, signed.blank(self.columns)
         begins = frame[AT].to_numpy() + self.lag
@@ -237,7 +235,7 @@ class LookedUp(Operator):
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         new = changes_of(self.scan, step)
-        history = signed.together([layouts.frame_of(state.of(CHANGES), self.changed), new], self.changed)
+        history = layouts.frame_of(state.of(CHANGES), self.changed, new)
         if new.height:
             state = State({CHANGES: layouts.chunks_of(self._added_up(history, step.slice.floor))})
         (rows,) = inputs

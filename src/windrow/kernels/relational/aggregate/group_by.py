@@ -295,9 +295,7 @@ class Grouped(Operator):
         self.layout: ExpiryLayout = Calendar(choice.buckets) if self.known else choice.layout(below)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        new = signed.together(
-            [frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces
-        )
+        new = frame_of(state.of(WAITING), self.pieces, self._taken(inputs[0], step))
         new, waiting = self._split(new, step, VS)
         chunks = state.of(HELD)
         over, kept = self.layout.due(chunks, step.slice.stop, self.rows)

@@ -108,7 +108,7 @@ class Binned(Grouped):
         if not self.leaf.spec.by_rank:
             rows = rows.filter(pl.col(NUMBER) % every == 0)
         new = rows.select(TS, pl.lit(1, pl.Int64).alias(COUNT))
-        unfinished = signed.together([frame_of(state.of(UNFINISHED), self.counted), new], self.counted)
+        unfinished = frame_of(state.of(UNFINISHED), self.counted, new)
         unfinished = unfinished.group_by(TS).agg(pl.col(COUNT).sum()).sort(TS)
         final, later = signed.parted(unfinished, unfinished[TS].to_numpy() < known)
         values, counts = final[TS].to_numpy(), final[COUNT].to_numpy()
@@ -237,18 +237,16 @@ class RowPanes(Operator):
         new, counts, rows = self.leaf.numbered_rows(kept, inputs[0], step)
         before = int(counts["count"][0]) if counts.height else 0
         ends = ExtentEnds(self.cut.slide, before, new)
-        ready, waiting = self._ready(
-            frame_of(kept.of(row_windows.INSIDE), self.leaf.numbered), new, ends.count
-        )
+        held = frame_of(kept.of(row_windows.INSIDE), self.leaf.numbered, new)
+        ready, waiting = self._ready(held, ends.count)
         panes, found = self._windows(part(state, PANES), ready, PaneClock(before, ends.count))
         told = self._one_by_one if self.reports else self._replaced
         own, pieces = told(part(state, REPORTED), found, ends, step)
         rows[row_windows.INSIDE] = chunks_of(waiting)
         return composed({ROWS: State(rows), PANES: panes, REPORTED: own}), pieces
 
-    def _ready(self, held: pl.DataFrame, new: pl.DataFrame, count: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def _ready(self, rows: pl.DataFrame, count: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows to lift now, all of which are in some extent, and those that wait for its end."""
-        rows = all_of([held, new], self.leaf.numbered)
         places = rows[row_windows.POSITION].to_numpy()
         rows = rows.filter(pl.Series(self.cut.holds(places - 1), dtype=pl.Boolean))
         if not self.careful:

@@ -230,16 +230,11 @@ class Running(Grouped):
         return any(column.startswith(f"{partial.label}.") for partial in partials)
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        new = signed.together(
-            [frame_of(state.of(WAITING), self.pieces), self._taken(inputs[0], step)], self.pieces
-        )
+        new = frame_of(state.of(WAITING), self.pieces, self._taken(inputs[0], step))
         new, waiting = self._split(new, step, VS)
         lifted = self._lifted_rows(new) if self.by_rows else new
-        over, ends = (
-            self._leaving_candidates(state, lifted, step)
-            if self.only_selected
-            else self._leaving(state, lifted, step)
-        )
+        leaving = self._leaving_candidates if self.only_selected else self._leaving
+        over, ends = leaving(state, lifted, step)
         chunks = {**state.chunks, WAITING: chunks_of(waiting)}
         last = state.meta.get(MERGED, 0)
         chunks[ENDS], merged = layouts.condensed(self.calendar, ends, self.ending, last, self._put_together)
@@ -325,11 +320,11 @@ class Running(Grouped):
         lanes = [events[name].to_numpy() for name in self.lanes]
         swept = signed.sweep(mine, events[AT].to_numpy(), lanes)
         inside = swept.at > START
-        cells = pl.DataFrame(
-            {CELL: np.arange(int(inside.sum())), GROUP: swept.code[inside], AT: swept.at[inside]}
-        )
-        states = pl.DataFrame({PANE: cells[CELL]}).with_columns(
-            pl.Series(name, lane[inside]) for name, lane in zip(self.lanes, swept.totals, strict=True)
+        group, at = swept.code[inside], swept.at[inside]
+        cells = pl.DataFrame({CELL: np.arange(len(at)), GROUP: group, AT: at})
+        totals = [pl.Series(name, lane) for name, lane in zip(self.lanes, swept.totals, strict=True)]
+        states = pl.DataFrame(
+            [cells[CELL].alias(PANE), *(total.filter(pl.Series(inside)) for total in totals)]
         )
         rows: dict[str, pl.DataFrame] = {}
         if self.by_rows:
@@ -341,21 +336,16 @@ class Running(Grouped):
         values = lowered(self.measures, {GROUPS: states.filter(pl.col("rows.0") > 0)})
         named = events if self.keys else events.select(AT)
         found, after = self._changes(shown, before, named, cells, values)
-        last = np.append(swept.first[1:], True)
-        left = pl.DataFrame(
-            [
-                *(picked(keys, swept.code[last]).get_columns() if self.keys else ()),
-                *(pl.Series(name, lane[last]) for name, lane in zip(self.lanes, swept.totals, strict=True)),
-            ]
-        )
+        last = signed.tails(swept.code)
+        own = picked(keys, swept.code[last]).get_columns() if self.keys else []
+        left = pl.DataFrame([*own, *(total.filter(pl.Series(last)) for total in totals)])
         return found, after, left.filter(pl.col("rows.0") != 0).select(list(self.kept)), rows
 
     def _extremes(
         self, state: State, lifted: pl.DataFrame, keys: pl.DataFrame, cells: pl.DataFrame, step: Step
     ) -> tuple[list[pl.Series], pl.DataFrame]:
         """The selected values of each cell, and the rows that can still be one."""
-        old = frame_of(state.of(CANDIDATES), self.candidates)
-        rows = signed.together([old, lifted], self.candidates)
+        rows = frame_of(state.of(CANDIDATES), self.candidates, lifted)
         _, group = signed.codes_of([keys, rows], self.keys)
         order = np.lexsort((rows[VE].to_numpy(), rows[VS].to_numpy(), group))
         rows, group = picked(rows, order), group[order]
@@ -394,10 +384,8 @@ class Running(Grouped):
             new = signed.copies(lifted.filter(pl.col(counted) > 0)).select(*self.keys, VS, VE, units)
             rows = numbered(old.filter(mine & (pl.col(WAVE) == number)), new, units, groups)
             low, high = _counted(rows.group, rows.ve, owner, at), _counted(rows.group, rows.vs, owner, at)
-            found += [
-                pl.Series(counted, (low < high).astype(np.int64)),
-                pl.Series(units, rows.estimates(low, high, wave.most)),
-            ]
+            found.append(pl.Series(counted, (low < high).astype(np.int64)))
+            found.append(pl.Series(units, rows.estimates(low, high, wave.most)))
             kept.append(rows.kept(wave, number, rows.ve >= self._stop(rows.rows, step), self.keys))
         return found, signed.together(kept, self.waved)
 

@@ -160,9 +160,8 @@ class Outliving(Operator):
         code, lane = signed.codes(rows, list(self.who)), rows[LANE].to_numpy()
         at = np.concatenate([rows[VS].to_numpy(), rows[VE].to_numpy()])
         turns = [np.where(lane == one, 1, 0) for one in (GIVEN, SURE, HOPED)]
-        swept = signed.sweep(
-            np.concatenate([code, code]), at, [np.concatenate([turn, -turn]) for turn in turns]
-        )
+        lanes = [np.concatenate([turn, -turn]) for turn in turns]
+        swept = signed.sweep(np.concatenate([code, code]), at, lanes)
         given, sure, hoped = (total > 0 for total in swept.totals)
         until, there = swept.until(), sure | hoped
         inside, begins = swept.at < FOREVER, swept.at < stop

@@ -275,16 +275,13 @@ def _has_more_pairs(
 
 def _tested(pairs: pl.DataFrame, tests: Sequence[Expression]) -> pl.DataFrame:
     """Pairs of rows as rows: those that meet and pass."""
-    pairs = pairs.with_columns(
-        pl.max_horizontal(VS, "#vs2").alias(VS), pl.min_horizontal(VE, "#ve2").alias(VE)
-    )
+    begin, end = pl.max_horizontal(VS, "#vs2").alias(VS), pl.min_horizontal(VE, "#ve2").alias(VE)
+    pairs = pairs.with_columns(begin, end)
     pairs = pairs.filter(pl.col(VS) < pl.col(VE))
     for test in tests:
         pairs = satisfying(pairs, test)
-    counted = (pl.col(N) * pl.col("#n2")).alias(N)
-    return pairs.with_columns(counted, pl.max_horizontal(TS, "#ts2").alias(TS)).drop(
-        "#vs2", "#ve2", "#n2", "#ts2"
-    )
+    counted, latest = (pl.col(N) * pl.col("#n2")).alias(N), pl.max_horizontal(TS, "#ts2").alias(TS)
+    return pairs.with_columns(counted, latest).drop("#vs2", "#ve2", "#n2", "#ts2")
 
 
 def satisfying(frame: pl.DataFrame, predicate: Expression) -> pl.DataFrame:

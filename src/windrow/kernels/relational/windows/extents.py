@@ -130,8 +130,7 @@ class Sessions(Leaf):
         if waiting.height:
             new, waiting = signed.parted(waiting, waiting[TS].to_numpy() < self.known(waiting, step))
         fresh = new.with_columns(pl.lit(False).alias(ENTERED))
-        inside = frame_of(state.of(row_windows.INSIDE), self.inside)
-        return signed.together([inside, fresh], self.inside), waiting
+        return frame_of(state.of(row_windows.INSIDE), self.inside, fresh), waiting
 
     def closed(self, inside: pl.DataFrame, step: Step) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The pieces that begin and end, and the rows of sessions that go on."""
@@ -177,7 +176,7 @@ class ReportedRows(row_windows.Numbering):
             begin_reports(step, first, _no_reports())
             chunks[row_windows.INSIDE] = state.of(row_windows.INSIDE)
             return State(chunks, {NUMBER_OF_REPORTS: first}), signed.blank(self.columns)
-        inside = signed.together([frame_of(state.of(row_windows.INSIDE), self.numbered), new], self.numbered)
+        inside = frame_of(state.of(row_windows.INSIDE), self.numbered, new)
         found, stay, reports = self._reported(inside, new.height, before, first)
         begin_reports(step, first, reports)
         meta = {NUMBER_OF_REPORTS: first + reports.height}

@@ -225,7 +225,7 @@ class Leaf(Operator):
 
     def waiting(self, state: State, rows: pl.DataFrame, columns: Columns) -> pl.DataFrame:
         """The rows that were not final, with those that come."""
-        return signed.together([frame_of(state.of(PENDING), columns), rows], columns)
+        return frame_of(state.of(PENDING), columns, rows)
 
 
 class Intervals(Leaf):

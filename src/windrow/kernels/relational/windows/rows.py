@@ -125,7 +125,7 @@ class RowsNumbering(Numbering):
         new, _, chunks = self.numbered_rows(state, rows, step)
         unknown = {ENTERS: FOREVER, LEAVES: FOREVER, ENTERED: False}
         new = new.with_columns(pl.lit(v).cast(self.inside[name]).alias(name) for name, v in unknown.items())
-        inside = signed.together([frame_of(state.of(INSIDE), self.inside), new], self.inside)
+        inside = frame_of(state.of(INSIDE), self.inside, new)
         found = signed.blank(self.columns)
         if inside.height and (new.height or self.spec.grid is not None):
             found, inside = self._moved(self._timed(inside, new.height), step)
@@ -226,11 +226,10 @@ class ByTuple(Leaf):
         if self.keys and not self.ranks:
             new, counts = self._ranked(new, counts, TS)
         chunks |= {COUNTS: chunks_of(counts)} if self.keys else {}
-        inside = frame_of(state.of(INSIDE), self.inside)
         fresh = new.with_columns(pl.lit(False).alias(ENTERED)).select(list(self.inside))
         moves = self._moving(new, ranked)
         step.slides.append(np.unique(moves[TS].to_numpy()))
-        found, stay = self._moved(signed.together([inside, fresh], self.inside), moves)
+        found, stay = self._moved(frame_of(state.of(INSIDE), self.inside, fresh), moves)
         return State({**chunks, INSIDE: chunks_of(stay)}, meta), found
 
     def _ranked(self, rows: pl.DataFrame, counts: pl.DataFrame, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
