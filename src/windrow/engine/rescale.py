@@ -44,7 +44,7 @@ from windrow.kernels.columnar.hashing import shards_of, split
 from windrow.kernels.panes.subtract_on_evict import TOTAL
 from windrow.kernels.relational import emission, implementations, negation, signed_rows
 from windrow.kernels.relational.internal.build import Outliving
-from windrow.kernels.relational.internal.runs import WindowRuns
+from windrow.kernels.relational.internal.operators import WindowRuns
 from windrow.kernels.relational.operator import Operator
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.windows.leaf import WHO

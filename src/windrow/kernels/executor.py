@@ -339,7 +339,7 @@ class GeneralExecutor(_Executor):
             self._error = error
             return
         self._pieces.append(pieces)
-        instants, ops = answers[emission.AT].to_list(), answers[emission.OP].to_list()
+        instants, ops = answers[signed_rows.AT].to_list(), answers[emission.OP].to_list()
         rows_ = rows_of(answers, self.emit.schema)
         self._ready += [Change(op, row, at) for op, row, at in zip(ops, rows_, instants, strict=True)]
 

@@ -38,7 +38,7 @@ from windrow.kernels.relational import distinct, negation, ranks, tables
 from windrow.kernels.relational.aggregate import by_expiry, group_by, row_panes, totals
 from windrow.kernels.relational.emission import ByCount, Changes, HeldRows, Reports, Restored, Snapshots
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
-from windrow.kernels.relational.internal import build, runs
+from windrow.kernels.relational.internal import build
 from windrow.kernels.relational.internal import operators as internal
 from windrow.kernels.relational.join import multiway, partners
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
@@ -93,10 +93,10 @@ OPERATORS: dict[type[Operator], str] = {
     internal.Branch: "outliving-branch.1",
     internal.Stamped: "outliving-stamped.1",
     internal.Copies: "outliving-copies.1",
-    runs.WindowRuns: "runs-of-window.1",
-    runs.TableRuns: "runs-of-table.1",
-    runs.ValueRuns: "runs-of-values.1",
-    runs.GroupRuns: "runs-of-groups.1",
+    internal.WindowRuns: "runs-of-window.1",
+    internal.TableRuns: "runs-of-table.1",
+    internal.ValueRuns: "runs-of-values.1",
+    internal.GroupRuns: "runs-of-groups.1",
     Changes: "changes.1",
     Snapshots: "snapshots.1",
     Reports: "reports.1",
@@ -201,7 +201,7 @@ WORDS: dict[type, str] = {
     ranks.Limited: "ranked at each change; any row may be among the first",
     build.Outliving: "computed again where rows change;"
     " results outlive rows of INTERNAL windows, and no faster way is known for this plan",
-    runs.Runs: "rows kept whole; what is computed again above needs where each began and ended",
+    internal.Runs: "rows kept whole; what is computed again above needs where each began and ended",
     internal.Recomputed: "computed again; from the rows that are kept below",
     tables.LookedUp: "lookup on arrival; the table as of each row's instant",
     tables.TablePieces: "rows of the table; a change retracts or adds results of rows before it",
@@ -216,7 +216,7 @@ KEPT: dict[type, str] = {
     ranks.Limited: "all rows below",
     internal.Staying: "results that outlive their rows",
     build.Outliving: "the rows below, whole",
-    runs.Runs: "the rows below, whole",
+    internal.Runs: "the rows below, whole",
     internal.Recomputed: "results until they end",
     tables.TablePieces: "the changes of the table that rows may still ask for",
     tables.LookedUp: "the changes of the table that rows may still ask for",

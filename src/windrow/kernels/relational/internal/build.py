@@ -29,7 +29,6 @@ from windrow.kernels.relational import emission, tables
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.internal import operators as over_runs
-from windrow.kernels.relational.internal.runs import GroupRuns, Runs, TableRuns, ValueRuns, WindowRuns, ids_of
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Step, United, composed, part
 from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, VE, VS, Columns, N
@@ -49,14 +48,14 @@ class Outliving(Operator):
 
     name = "results that stay"
 
-    def __init__(self, emit: Emit, results: Operator, sources: Sequence[Runs]) -> None:
+    def __init__(self, emit: Emit, results: Operator, sources: Sequence[over_runs.Runs]) -> None:
         self.results = results
         self.sources = tuple(sources)
         self.inputs = tuple(source.below for source in sources)
         self.periodic = emit.is_periodic
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
         self.values: Columns = {name: results.columns[name] for name in emit.input.schema.names}
-        ids = ids_of(list(results.columns))
+        ids = sorted(name for name in results.columns if name.startswith(signed.ID))
         self.who: Columns = self.values | {name: results.columns[name] for name in ids}
         self.said: Columns = self.who | {VS: INT, VE: INT, LANE: pl.Int8()}
         self.columns = self.values | SIGNED
@@ -92,7 +91,9 @@ class Outliving(Operator):
     def _changes(self, waiting: pl.DataFrame, inputs: Sequence[pl.DataFrame], step: Step) -> Chunks:
         """The first report after a table changed is made whether or not windows have rows; those to come."""
         tables = [
-            new[VS] for source, new in zip(self.sources, inputs, strict=True) if isinstance(source, TableRuns)
+            new[VS]
+            for source, new in zip(self.sources, inputs, strict=True)
+            if isinstance(source, over_runs.TableRuns)
         ]
         if not tables or not self.periodic:
             return ()
@@ -122,7 +123,7 @@ class Outliving(Operator):
         looked: dict[str, State],
     ) -> pl.DataFrame:
         """The result of an operator over all runs; only tables remember what they were."""
-        if isinstance(operator, Runs):
+        if isinstance(operator, over_runs.Runs):
             return shown[operator.number]
         inputs = [
             self._computed(below, f"{path}.{place}", state, shown, moment, looked)
@@ -205,7 +206,7 @@ class OutlivingBuilder:
         self.choice = choice
         self.lag = lag
         self.pieces = pieces
-        self.sources: list[Runs] = []
+        self.sources: list[over_runs.Runs] = []
         self.count = 0
         #: the operator of each node
         self.built: dict[int, Operator] = {}
@@ -224,7 +225,7 @@ class OutlivingBuilder:
         self.count += 1
         return self.count
 
-    def _source(self, runs: Runs) -> Runs:
+    def _source(self, runs: over_runs.Runs) -> over_runs.Runs:
         self.sources.append(runs)
         return runs
 
@@ -250,7 +251,9 @@ class OutlivingBuilder:
             case ops.Distinct() | ops.Except() | ops.Limit():
                 stamped = isinstance(plan, ops.Limit)
                 below_ = self.pieces(plan)
-                return self._source(ValueRuns(below_, self._number(), plan.schema.names, stamped=stamped))
+                return self._source(
+                    over_runs.ValueRuns(below_, self._number(), plan.schema.names, stamped=stamped)
+                )
             case ops.Aggregate():
                 return self._aggregate(plan)
         raise TypeError(f"no operator over runs is defined for {type(plan).__name__}")
@@ -261,7 +264,9 @@ class OutlivingBuilder:
         known = isinstance(plan.spec, OwnInterval)
         internal = plan.spec.internal
         return self._source(
-            WindowRuns(below, self._number(), plan.schema.names, internal=internal, ends_known=known)
+            over_runs.WindowRuns(
+                below, self._number(), plan.schema.names, internal=internal, ends_known=known
+            )
         )
 
     def _table_join(self, plan: ops.TableJoin) -> Operator:
@@ -269,7 +274,9 @@ class OutlivingBuilder:
         names = [plan.input.schema.names, plan.table.schema.names]
         if not plan.is_retroactive:
             return over_runs.Copies(tables.LookedUp(plan, below), self._number(), names[1])
-        table = self._source(TableRuns(tables.TablePieces(plan.table, self.lag), self._number(), names[1]))
+        table = self._source(
+            over_runs.TableRuns(tables.TablePieces(plan.table, self.lag), self._number(), names[1])
+        )
         return Joined([below, table], plan.predicate, names, self.choice)
 
     def _exists(self, plan: ops.Exists) -> Operator:
@@ -282,7 +289,7 @@ class OutlivingBuilder:
         return over_runs.Witnessed(pairs, left, number, internal=plan.is_internal)
 
     def _aggregate(self, plan: ops.Aggregate) -> Operator:
-        runs = GroupRuns(self.pieces(plan), self._number(), plan)
+        runs = over_runs.GroupRuns(self.pieces(plan), self._number(), plan)
         self._source(runs)
         if not plan.is_internal:
             return runs
