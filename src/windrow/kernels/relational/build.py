@@ -25,9 +25,8 @@ from windrow.kernels.relational.internal import operators as internal
 from windrow.kernels.relational.join import multiway, partners
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
 from windrow.kernels.relational.signed_rows import TS
-from windrow.kernels.relational.windows import extents
 from windrow.kernels.relational.windows import leaf as windowed
-from windrow.kernels.relational.windows.rows import POSITION, ByTuple, Numbering, RowsNumbering
+from windrow.kernels.relational.windows import rows as row_windows
 from windrow.windows import ranges, rows, session, slide_by_tuple
 from windrow.windows.patterns import Pattern
 from windrow.windows.spec import OwnInterval
@@ -221,17 +220,19 @@ class Builder:
         if self.identifies or leaves_unforeseen:
             below = windowed.NumberedRows(below)
         if isinstance(spec, rows.RowsWindow):
-            kind: type[windowed.Leaf] = extents.ReportedRows if self.reported else RowsNumbering
+            kind: type[windowed.Leaf] = (
+                row_windows.ReportedRows if self.reported else row_windows.RowsNumbering
+            )
         elif isinstance(spec, slide_by_tuple.SlideByTupleWindow):
-            kind = ByTuple
+            kind = row_windows.ByTuple
         elif isinstance(spec, session.SessionWindow):
-            kind = extents.ReportedSessions if self.reported else extents.Sessions
+            kind = row_windows.ReportedSessions if self.reported else row_windows.Sessions
         else:
             kind = windowed.Intervals
         entered = kind(window, below, 0 if self.restores else self.lag)
         entered.late_lag, entered.ahead = self.lag, self.ahead
         if self.placing:
-            entered.carry(PLACE, POSITION if spec.reports_positions else TS)
+            entered.carry(PLACE, row_windows.POSITION if spec.reports_positions else TS)
         leaf: Operator = entered
         self.choice.label(leaf, plan.label)
         if leaves_unforeseen:
@@ -256,9 +257,9 @@ class Builder:
         reading = self._reading(plan.reads, plan, below)
         found = totals.grouped(plan, reading, self.choice, self._keys_of(plan))
         leaf, between = _chain(below)
-        if reading is below and isinstance(leaf, ByTuple) and self._is_binned(plan):
+        if reading is below and isinstance(leaf, row_windows.ByTuple) and self._is_binned(plan):
             return row_panes.Binned(plan, leaf, between, self.choice)
-        if reading is below and isinstance(leaf, Numbering) and placing and self._is_paned(plan):
+        if reading is below and isinstance(leaf, row_windows.Numbering) and placing and self._is_paned(plan):
             return row_panes.RowPanes(plan, leaf, between, careful=any(map(can_fail, _read(plan))))
         return found
 
@@ -384,7 +385,7 @@ class Builder:
             return below
         spec = plan.leaves[0].spec
         self.needs_last_end |= not isinstance(spec, ranges.RangeWindow) and plan.leaves != self.emit.leaves
-        found = extents.Extents(below, spec, self.reported)
+        found = row_windows.Extents(below, spec, self.reported)
         if not self.choice.known(below):
             self.choice.mixed.add(id(found))
         return found

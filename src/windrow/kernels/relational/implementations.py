@@ -43,7 +43,7 @@ from windrow.kernels.relational.internal import operators as internal
 from windrow.kernels.relational.join import multiway, partners
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
 from windrow.kernels.relational.program import RelationalProgram
-from windrow.kernels.relational.windows import extents, leaf, rows
+from windrow.kernels.relational.windows import leaf, rows
 from windrow.windows.patterns import Pattern
 
 OPERATORS: dict[type[Operator], str] = {
@@ -55,14 +55,14 @@ OPERATORS: dict[type[Operator], str] = {
     Unnested: "unnest.1",
     leaf.Intervals: "interval-window.1",
     rows.RowsNumbering: "row-window.1",
-    extents.ReportedRows: "row-extents.1",
+    rows.ReportedRows: "row-rows.1",
     rows.ByTuple: "tuple-window.1",
-    extents.Sessions: "session-window.1",
-    extents.ReportedSessions: "session-extents.1",
+    rows.Sessions: "session-window.1",
+    rows.ReportedSessions: "session-rows.1",
     leaf.NumberedRows: "numbered-rows.1",
     leaf.Identified: "identified-rows.1",
     leaf.NegativeRows: "negative-rows.1",
-    extents.Extents: "extents.1",
+    rows.Extents: "rows.1",
     multiway.Joined: "join.1",
     multiway.Catalogued: "join-catalogues.1",
     HeldRows: "held-results.1",
@@ -194,7 +194,7 @@ def _tells(operator: Operator) -> bool:
 #: what EXPLAIN says of operators of which nothing can be chosen: name and reason
 WORDS: dict[type, str] = {
     rows.ByTuple: "rows between moves; rows move the window; one that leaves tells so",
-    extents.Sessions: "chains of rows; a session ends when no row has come for the gap",
+    rows.Sessions: "chains of rows; a session ends when no row has come for the gap",
     Stateless: "row by row; leaves expiry alone",
     distinct.DeltaStar: "δ*; no row below leaves early: each value with the end of its youngest copy",
     distinct.Presence: f"δ, told; each value with the end of its youngest copy, {partners.ENDS_TOLD}",
@@ -210,7 +210,7 @@ WORDS: dict[type, str] = {
 KEPT: dict[type, str] = {
     ByCount: "the count of each result",
     rows.ByTuple: "the rows of the window, and the moves that are not final",
-    extents.Sessions: "the rows of open sessions",
+    rows.Sessions: "the rows of open sessions",
     distinct.DeltaStar: "each value with its youngest copy",
     distinct.Presence: "each value with its youngest copy",
     ranks.Limited: "all rows below",
@@ -296,7 +296,7 @@ class _Reading:
         return Implementation("negative rows", why, f"the window, {_in(operator.layout)}")
 
     @of.register
-    def _(self, operator: extents.Extents) -> Implementation:
+    def _(self, operator: rows.Extents) -> Implementation:
         return replace(self.of(operator.inputs[0]), state="rows until their extents are known")
 
     # Operators.

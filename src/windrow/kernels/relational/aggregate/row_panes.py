@@ -49,7 +49,6 @@ from windrow.kernels.relational.expiry_layouts import Choice, Chunks, chunks_of,
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
 from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, VE, VS, Columns, N
 from windrow.kernels.relational.signed_rows import together as all_of
-from windrow.kernels.relational.windows import extents, rows
 from windrow.kernels.relational.windows import rows as row_windows
 from windrow.kernels.relational.windows.leaf import NUMBER, Leaf
 from windrow.kernels.state import PANE, Delta, State
@@ -67,7 +66,7 @@ class Binned(Grouped):
     name = "γ, bins"
 
     def __init__(
-        self, plan: Aggregate, leaf: rows.ByTuple, between: Sequence[Stateless], choice: Choice
+        self, plan: Aggregate, leaf: row_windows.ByTuple, between: Sequence[Stateless], choice: Choice
     ) -> None:
         super().__init__(plan, (between[-1] if between else leaf), choice)
         self.leaf = leaf
@@ -222,7 +221,7 @@ class RowPanes(Operator):
         self.between = tuple(between)
         self.careful = careful
         self.inputs = leaf.inputs
-        self.reports = isinstance(leaf, extents.ReportedRows)
+        self.reports = isinstance(leaf, row_windows.ReportedRows)
         self.measures = Measures(plan)
         window = leaf.window
         query = RowsQuery(Emit(plan), (), plan, (), window, (), window.origins[0])
@@ -272,13 +271,13 @@ class RowPanes(Operator):
         self, state: State, found: pl.DataFrame, ends: ExtentEnds, step: Step
     ) -> tuple[State, pl.DataFrame]:
         """Each extent is a report of its own, whose number stands for the instant."""
-        first = state.meta.get(extents.NUMBER_OF_REPORTS, 0)
+        first = state.meta.get(row_windows.NUMBER_OF_REPORTS, 0)
         reached = ends.reached
         bounds = {"at": ends.moments(reached), "start": reached - self.leaf.spec.rows, "end": reached}
-        extents.begin_reports(step, first, pl.DataFrame(bounds, schema=dict.fromkeys(bounds, pl.Int64)))
+        row_windows.begin_reports(step, first, pl.DataFrame(bounds, schema=dict.fromkeys(bounds, pl.Int64)))
         number = np.searchsorted(reached, found[END].to_numpy()) + first
         pieces = signed.pieces(found, self.columns, number, number + 1)
-        return State({}, {extents.NUMBER_OF_REPORTS: first + len(reached)}), pieces
+        return State({}, {row_windows.NUMBER_OF_REPORTS: first + len(reached)}), pieces
 
     def _replaced(
         self, state: State, found: pl.DataFrame, ends: ExtentEnds, step: Step
