@@ -245,16 +245,14 @@ def starting(**how: Any) -> Iterator[Callable[[], SparkSession]]:
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
     """Set these variables, and put back afterwards what was there before."""
-    before = {name: os.environ.get(name) for name in values}
+    before = {name: os.environ[name] for name in values if name in os.environ}
     os.environ.update(values)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in values:
+            os.environ.pop(name, None)
+        os.environ.update(before)
 
 
 # ------------------------------------------------------------ warmup

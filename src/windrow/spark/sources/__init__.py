@@ -32,7 +32,3 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module `windrow.spark.sources` has no attribute `{name}`")
     return getattr(import_module(f"windrow.spark.sources.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

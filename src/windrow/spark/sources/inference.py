@@ -45,8 +45,6 @@ _LOOKS = (
         dt.TIMESTAMP,
     ),
 )
-_TIMES = (dt.DATE, dt.TIMESTAMP)
-_NUMBERS = (dt.BIGINT, dt.DOUBLE)
 
 
 def infer_columns(kind: str, name: str, source: str) -> list[tuple[str, str]]:
@@ -140,7 +138,7 @@ def _of_value(value: Any) -> dt.DataType:
             return dt.DOUBLE
         case str():
             kind = _looks(value)
-            return kind if kind in _TIMES else dt.STRING
+            return kind if kind.is_time else dt.STRING
         case list():
             return dt.array(reduce(_common, map(_of_value, value), dt.NULL))
     return dt.struct(**{name: _of_value(each) for name, each in value.items()}) if value else dt.NULL
@@ -148,19 +146,13 @@ def _of_value(value: Any) -> dt.DataType:
 
 def _common(left: dt.DataType, right: dt.DataType) -> dt.DataType:
     """The type of values of both."""
-    if dt.NULL in (left, right) or left == right:
-        return right if left == dt.NULL else left
-    if left in _NUMBERS and right in _NUMBERS:
-        return dt.DOUBLE
-    if left in _TIMES and right in _TIMES:
-        return dt.TIMESTAMP
     if left.kind is right.kind is dt.Kind.ARRAY:
         return dt.array(_common(left.element, right.element))
     if left.kind is right.kind is dt.Kind.STRUCT:
         some, more = dict(left.fields), dict(right.fields)
         pairs = {name: (some.get(name, dt.NULL), more.get(name, dt.NULL)) for name in some | more}
         return dt.struct(**{name: _common(*pair) for name, pair in pairs.items()})
-    return dt.STRING
+    return dt.common_type(left, right) or dt.STRING
 
 
 def _known(kind: dt.DataType) -> dt.DataType:
