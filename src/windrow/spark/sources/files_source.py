@@ -18,7 +18,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -65,7 +65,7 @@ from windrow.spark.sources.parsers import (
     parse,
     parse_csv,
 )
-from windrow.spark.sources.source import Begun, Offsets, Position, Source, Unsettled, keys_schema
+from windrow.spark.sources.source import Begun, Offsets, Position, Source, Unsettled, keys_schema, portion
 from windrow.spark.sources.urls import COMPRESSED, FilesUrl, format_of, unknown_format
 
 if TYPE_CHECKING:
@@ -163,9 +163,12 @@ class FilesSource(Source):
 
     def upto(self, start: Position, latest: Sequence[SourceFile]) -> Offsets | None:
         files = [file for file in latest if self.is_bounded or self._read.awaits(file)]
-        taken = files if self.is_bounded else self._limited(files)
-        if not taken and not self.is_bounded:
-            return None
+        taken = files
+        if not self.is_bounded:
+            some = files[: self._wanted.files_per_batch]
+            taken = portion(some, lambda file: file.size, self._wanted.bytes_per_batch)
+            if not taken:
+                return None
         if taken and self._reader.columns is None:
             self._look_at(taken[0])
         self._reader.check(taken)
@@ -183,12 +186,6 @@ class FilesSource(Source):
             if self.is_settled(Offsets({}, (file,))):
                 raise
             raise Unsettled(error.message) from None
-
-    def _limited(self, files: Sequence[SourceFile]) -> list[SourceFile]:
-        files = files[: self._wanted.files_per_batch]
-        sizes = accumulate(file.size for file in files)
-        most = self._wanted.bytes_per_batch
-        return [file for file, size in zip(files, sizes, strict=True) if size <= most] or list(files[:1])
 
     def frame(self, start: Position, end: Offsets) -> DataFrame | Few:
         make = partial(self._reader.frame, end.items)

@@ -22,7 +22,7 @@ from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, StateError, first_line
 from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, published, rows_schema
 from windrow.kernels.intake import Intake, off_grid
-from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema
+from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema, portion
 from windrow.spark.sources.tables import as_table
 from windrow.spark.sources.urls import PushUrl
 
@@ -97,7 +97,7 @@ class PushSource(Source):
     def withdraw(self, push: Push) -> None:
         """Whoever has pushed rows does not wait any longer: if no epoch has taken them, none will."""
         with self._lock:
-            if push in self._waiting and not push.committed.running():
+            if push in self._waiting:
                 self._waiting.remove(push)
                 push.committed.cancel()
 
@@ -106,16 +106,13 @@ class PushSource(Source):
             return tuple(self._waiting)
 
     def upto(self, start: Position, latest: Sequence[Push]) -> Offsets | None:
-        taken: list[Push] = []
-        rows = 0
         with self._lock:
             self._let_go_of_known()
-            for push in (each for each in latest if each in self._waiting):
-                if taken and rows + push.rows.num_rows > self._wanted.rows_per_batch:
-                    break
-                rows += push.rows.num_rows
-                taken.append(push)
-            left = sum(each.rows.num_rows for each in self._waiting) - rows
+            waiting = [push for push in latest if push in self._waiting]
+            taken = portion(waiting, lambda push: push.rows.num_rows, self._wanted.rows_per_batch)
+            left = sum(push.rows.num_rows for push in self._waiting) - sum(
+                push.rows.num_rows for push in taken
+            )
         return _upto(start, taken, backlog=left, has_more=left > 0)
 
     def _let_go_of_known(self) -> None:

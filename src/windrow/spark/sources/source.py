@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+Item = TypeVar("Item")
 #: how far a source is read, as it counts itself; plain values, which a manifest holds
 Position = Mapping[str, Any]
 
@@ -189,6 +191,12 @@ class Bounded(Source):
 
     def frame(self, start: Position, end: Offsets) -> Any:
         return self.rows
+
+
+def portion(items: Sequence[Item], size: Callable[[Item], int], most: int) -> list[Item]:
+    """The first items whose sizes are no more than that together; at least one, if there is any."""
+    sums = accumulate(map(size, items))
+    return [item for item, upto in zip(items, sums, strict=True) if upto <= most] or list(items[:1])
 
 
 def keys_schema() -> pa.Schema:
