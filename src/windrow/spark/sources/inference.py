@@ -30,21 +30,16 @@ from windrow.spark.sources.data import infer_schema
 
 #: so many rows, of so many files, are looked at
 _ROWS, _FILES = 10_000, 3
+_DATE = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
 #: what a text looks like, the first that fits; a number with a leading zero is a code, not a number
-_LOOKS = (
-    (re.compile(""), dt.NULL),
-    (re.compile(r"(?i)true|false"), dt.BOOLEAN),
-    (re.compile(r"[+-]?(0|[1-9]\d{0,17})"), dt.BIGINT),
-    (re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?"), dt.DOUBLE),
-    (re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"), dt.DATE),
-    (
-        re.compile(
-            r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?"
-            r"(Z|[+-]\d{2}:?\d{2})?"
-        ),
-        dt.TIMESTAMP,
-    ),
-)
+_LOOKS = {
+    "": dt.NULL,
+    r"(?i)true|false": dt.BOOLEAN,
+    r"[+-]?(0|[1-9]\d{0,17})": dt.BIGINT,
+    r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?": dt.DOUBLE,
+    _DATE: dt.DATE,
+    _DATE + r"[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?": dt.TIMESTAMP,
+}
 
 
 def infer_columns(kind: str, name: str, source: str) -> list[tuple[str, str]]:
@@ -123,7 +118,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _looks(text: str) -> dt.DataType:
-    return next((kind for look, kind in _LOOKS if look.fullmatch(text)), dt.STRING)
+    return next((kind for look, kind in _LOOKS.items() if re.fullmatch(look, text)), dt.STRING)
 
 
 def _of_value(value: Any) -> dt.DataType:
