@@ -33,12 +33,15 @@ _ROWS, _FILES = 10_000, 3
 _DATE = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
 #: what a text looks like, the first that fits; a number with a leading zero is a code, not a number
 _LOOKS = {
-    "": dt.NULL,
-    r"(?i)true|false": dt.BOOLEAN,
-    r"[+-]?(0|[1-9]\d{0,17})": dt.BIGINT,
-    r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?": dt.DOUBLE,
-    _DATE: dt.DATE,
-    _DATE + r"[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?": dt.TIMESTAMP,
+    re.compile(look): kind
+    for look, kind in {
+        "": dt.NULL,
+        r"(?i)true|false": dt.BOOLEAN,
+        r"[+-]?(0|[1-9]\d{0,17})": dt.BIGINT,
+        r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?": dt.DOUBLE,
+        _DATE: dt.DATE,
+        _DATE + r"[T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,6})?)?(Z|[+-]\d{2}:?\d{2})?": dt.TIMESTAMP,
+    }.items()
 }
 
 
@@ -118,7 +121,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _looks(text: str) -> dt.DataType:
-    return next((kind for look, kind in _LOOKS.items() if re.fullmatch(look, text)), dt.STRING)
+    return next((kind for look, kind in _LOOKS.items() if look.fullmatch(text)), dt.STRING)
 
 
 def _of_value(value: Any) -> dt.DataType:
