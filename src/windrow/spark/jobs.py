@@ -137,7 +137,7 @@ class SparkJobs:
 def ingest(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ingested]:
     """Run the ingest job: all batches together. Where Spark has met malformed rows that it only counted, and
     a sink is to have them, another job fetches them: they are few, as a rule none."""
-    if len(batches) == 1 and (alone := _fetched(batches[0], place)) is not None:
+    if len(batches) == 1 and (alone := _panes_here(batches[0], place)) is not None:
         reports = [alone]
     else:
         job = reduce(DataFrame.union, (part for batch in batches for part in _parts(batch, place, now)))
@@ -184,7 +184,7 @@ def _parts(batch: Arrived, place: WriteTarget, now: int) -> Iterator[DataFrame]:
         )
 
 
-def _fetched(batch: Arrived, place: WriteTarget) -> Ingested | None:
+def _panes_here(batch: Arrived, place: WriteTarget) -> Ingested | None:
     """The panes of a batch with one feed, put away without workers if they are few."""
     if (batch.panes or SMALL_FEED) >= SMALL_FEED or batch.stream.keep:
         return None
