@@ -17,12 +17,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from windrow.errors import QueryError, nearest
-
-if TYPE_CHECKING:
-    pass
 
 
 class Kind(Enum):
@@ -137,57 +133,33 @@ DATE = DataType(Kind.DATE)
 TIMESTAMP = DataType(Kind.TIMESTAMP)
 INTERVAL = DataType(Kind.INTERVAL)
 
-_NAMES = {
-    "VOID": NULL,
-    "BOOLEAN": BOOLEAN,
-    "BOOL": BOOLEAN,
-    "TINYINT": TINYINT,
-    "BYTE": TINYINT,
-    "SMALLINT": SMALLINT,
-    "SHORT": SMALLINT,
-    "INT": INT,
-    "INTEGER": INT,
-    "BIGINT": BIGINT,
-    "LONG": BIGINT,
-    "FLOAT": FLOAT,
-    "REAL": FLOAT,
-    "DOUBLE": DOUBLE,
-    "STRING": STRING,
-    "VARCHAR": STRING,
-    "TEXT": STRING,
-    "CHAR": STRING,
-    "CHARACTER": STRING,
-    "CHARACTER VARYING": STRING,
-    "CHAR VARYING": STRING,
-    "BINARY": BINARY,
-    "BINARY VARYING": BINARY,
-    "VARBINARY": BINARY,
-    "BYTES": BINARY,
-    "BYTEA": BINARY,
-    "INT2": SMALLINT,
-    "INT4": INT,
-    "INT8": BIGINT,
-    "FLOAT4": FLOAT,
-    "FLOAT8": DOUBLE,
-    "DOUBLE PRECISION": DOUBLE,
-    "TIMESTAMPTZ": TIMESTAMP,
-    "TIMESTAMP_LTZ": TIMESTAMP,
-    "TIMESTAMP_NTZ": TIMESTAMP,
-    "DATE": DATE,
-    "TIMESTAMP": TIMESTAMP,
-    "DATETIME": TIMESTAMP,
-    "INTERVAL": INTERVAL,
-    "JSON": STRING,
-    "JSONB": STRING,
+_SPELLINGS = {
+    NULL: "VOID",
+    BOOLEAN: "BOOLEAN, BOOL",
+    TINYINT: "TINYINT, BYTE",
+    SMALLINT: "SMALLINT, SHORT, INT2",
+    INT: "INT, INTEGER, INT4",
+    BIGINT: "BIGINT, LONG, INT8",
+    FLOAT: "FLOAT, REAL, FLOAT4",
+    DOUBLE: "DOUBLE, FLOAT8, DOUBLE PRECISION",
+    STRING: "STRING, VARCHAR, TEXT, CHAR, CHARACTER, CHARACTER VARYING, CHAR VARYING, JSON, JSONB",
+    BINARY: "BINARY, BINARY VARYING, VARBINARY, BYTES, BYTEA",
+    DATE: "DATE",
+    TIMESTAMP: "TIMESTAMP, TIMESTAMPTZ, TIMESTAMP_LTZ, TIMESTAMP_NTZ, DATETIME",
+    INTERVAL: "INTERVAL",
 }
-_INTERVAL = re.compile(r"INTERVAL DAY\s*(?:\(\s*\d\s*\))? TO SECOND\s*(?:\(\s*\d\s*\))?")
+_NAMES = {name: kind for kind, names in _SPELLINGS.items() for name in names.split(", ")}
 _DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC|DEC)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
-_SIZED_TEXT = re.compile(r"(?:VARCHAR|CHAR|CHARACTER|CHARACTER VARYING|CHAR VARYING)\s*\(\s*\d+\s*\)")
-_SIZED_BYTES = re.compile(r"(?:BINARY|VARBINARY|BINARY VARYING|BYTES)\s*\(\s*\d+\s*\)")
-#: times here are instants in microseconds, whatever precision and zone they are declared with
-_TIMESTAMP = re.compile(
-    r"TIMESTAMP(?:_LTZ|_NTZ)?\s*(?:\(\s*[0-6]\s*\))?(?:\s+(?:WITH|WITH LOCAL|WITHOUT) TIME ZONE)?"
-)
+#: types with a size, which counts for nothing: times here are instants in microseconds, whatever precision
+#: and zone they are declared with
+_FORMS = {
+    re.compile(r"(?:VARCHAR|CHAR|CHARACTER|CHARACTER VARYING|CHAR VARYING)\s*\(\s*\d+\s*\)"): STRING,
+    re.compile(r"(?:BINARY|VARBINARY|BINARY VARYING|BYTES)\s*\(\s*\d+\s*\)"): BINARY,
+    re.compile(
+        r"TIMESTAMP(?:_LTZ|_NTZ)?\s*(?:\(\s*[0-6]\s*\))?(?:\s+(?:WITH|WITH LOCAL|WITHOUT) TIME ZONE)?"
+    ): TIMESTAMP,
+    re.compile(r"INTERVAL DAY\s*(?:\(\s*\d\s*\))? TO SECOND\s*(?:\(\s*\d\s*\))?"): INTERVAL,
+}
 
 
 def _named(name: str) -> str:
@@ -238,14 +210,9 @@ def parse_type(text: str) -> DataType:
         return _NAMES[name]
     if match := _DECIMAL.fullmatch(name):
         return decimal(int(match[1] or 10), int(match[2] or 0))
-    if _SIZED_TEXT.fullmatch(name):
-        return STRING
-    if _SIZED_BYTES.fullmatch(name):
-        return BINARY
-    if _TIMESTAMP.fullmatch(name):
-        return TIMESTAMP
-    if _INTERVAL.fullmatch(name):
-        return INTERVAL
+    for form, kind in _FORMS.items():
+        if form.fullmatch(name):
+            return kind
     raise QueryError(f"no type `{text.strip()}`", code="bad-type", hint=nearest(name, [*_NAMES, "DECIMAL"]))
 
 

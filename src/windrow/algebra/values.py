@@ -105,8 +105,8 @@ def micros(moment: datetime) -> int:
     return (zoned - _EPOCH) // _MICROSECOND
 
 
-def _boolean(value: Any, _: DataType) -> bool | None:
-    return value if isinstance(value, bool) else None
+def _only(kind: type) -> Callable[[Any, DataType], Any]:
+    return lambda value, _: value if isinstance(value, kind) else None
 
 
 def _integer(value: Any, kind: DataType) -> int | None:
@@ -138,14 +138,6 @@ def _decimal(value: Any, kind: DataType) -> Decimal | None:
         Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, Context(prec=2 * MAX_PRECISION + 2)
     )
     return rounded if rounded == 0 or rounded.adjusted() < kind.precision - kind.scale else None
-
-
-def _text(value: Any, _: DataType) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _bytes(value: Any, _: DataType) -> bytes | None:
-    return value if isinstance(value, bytes) else None
 
 
 def _timestamp(value: Any, _: DataType) -> int | None:
@@ -184,7 +176,7 @@ def map_value(entries: Iterable[Any], kind: DataType) -> tuple[tuple[Any, Any], 
 
 
 _CONVERTERS: dict[Kind, Callable[[Any, DataType], Any]] = {
-    Kind.BOOLEAN: _boolean,
+    Kind.BOOLEAN: _only(bool),
     Kind.TINYINT: _integer,
     Kind.SMALLINT: _integer,
     Kind.INT: _integer,
@@ -192,8 +184,8 @@ _CONVERTERS: dict[Kind, Callable[[Any, DataType], Any]] = {
     Kind.FLOAT: _float,
     Kind.DOUBLE: _float,
     Kind.DECIMAL: _decimal,
-    Kind.STRING: _text,
-    Kind.BINARY: _bytes,
+    Kind.STRING: _only(str),
+    Kind.BINARY: _only(bytes),
     Kind.TIMESTAMP: _timestamp,
     Kind.DATE: _date,
     Kind.ARRAY: _array,

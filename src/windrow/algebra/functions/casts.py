@@ -11,38 +11,16 @@ from functools import partial
 from windrow.algebra import types as dt
 from windrow.algebra.expressions import Cast, Expression, cast
 from windrow.algebra.functions.registry import Function, Rule
+from windrow.algebra.functions.values.casts import CASTS
 from windrow.errors import QueryError
-
-_NUMBERS = frozenset(
-    {
-        dt.Kind.TINYINT,
-        dt.Kind.SMALLINT,
-        dt.Kind.INT,
-        dt.Kind.BIGINT,
-        dt.Kind.FLOAT,
-        dt.Kind.DOUBLE,
-        dt.Kind.DECIMAL,
-    },
-)
-_FROM_NUMBER = _NUMBERS | {dt.Kind.BOOLEAN, dt.Kind.TIMESTAMP}
-_TARGETS: dict[dt.Kind, frozenset[dt.Kind]] = {
-    **dict.fromkeys(_NUMBERS, _FROM_NUMBER),
-    dt.Kind.BOOLEAN: _NUMBERS,
-    dt.Kind.STRING: _NUMBERS
-    | {dt.Kind.BOOLEAN, dt.Kind.BINARY, dt.Kind.DATE, dt.Kind.TIMESTAMP, dt.Kind.INTERVAL},
-    dt.Kind.BINARY: frozenset(),
-    dt.Kind.DATE: frozenset({dt.Kind.TIMESTAMP}),
-    dt.Kind.TIMESTAMP: _NUMBERS | {dt.Kind.DATE},
-    dt.Kind.INTERVAL: frozenset(),
-}
 
 
 def castable(source: dt.DataType, target: dt.DataType) -> bool:
     """Whether CAST from one type to the other exists."""
     if source == target or source.kind is dt.Kind.NULL:
         return True
-    targets = _TARGETS.get(source.kind)
-    return targets is not None and (target.kind in targets or target.kind in (dt.Kind.STRING, source.kind))
+    targets = CASTS.get(source.kind)
+    return targets is not None and target.kind in (source.kind, *targets)
 
 
 def explicit_cast(arg: Expression, target: dt.DataType, *, safe: bool = False) -> Expression:

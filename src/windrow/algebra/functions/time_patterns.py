@@ -15,7 +15,7 @@ windrow.errors.QueryError: no letter `w` in a pattern of time (there are y M d D
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -46,20 +46,19 @@ Part = Callable[[int], str]
 @cache
 def compiled(pattern: str) -> tuple[Part, ...]:
     """What writes each part of a pattern; a QueryError if a letter means nothing."""
-    parts: list[Part] = []
+    return tuple(_part(*piece) for piece in _pieces(pattern))
+
+
+def _pieces(pattern: str) -> Iterator[tuple[str, str | None]]:
+    """The parts of a pattern, each with what is in its quotes."""
     place = 0
     while place < len(pattern):
         match = _PIECE.match(pattern, place)
         if match is None:
-            raise _unclosed(pattern)
-        parts.append(_part(match[0], match[1]))
+            message = f"a quote in the pattern `{pattern}` is never closed"
+            raise QueryError(message, code="bad-pattern", hint="add a '")
+        yield match[0], match[1]
         place = match.end()
-    return tuple(parts)
-
-
-def _unclosed(pattern: str) -> QueryError:
-    message = f"a quote in the pattern `{pattern}` is never closed"
-    return QueryError(message, code="bad-pattern", hint="add a '")
 
 
 def written(parts: tuple[Part, ...], time: int) -> str:
@@ -157,13 +156,7 @@ class PatternReader:
 def reader(pattern: str, zone_name: str = "UTC") -> PatternReader:
     """What reads texts by a pattern; a QueryError if a letter means nothing."""
     letters: list[str] = []
-    expression, place = "", 0
-    while place < len(pattern):
-        match = _PIECE.match(pattern, place)
-        if match is None:
-            raise _unclosed(pattern)
-        expression += _reading(match[0], match[1], letters)
-        place = match.end()
+    expression = "".join(_reading(*piece, letters) for piece in _pieces(pattern))
     fits = re.compile(expression, re.ASCII | re.IGNORECASE)
     return PatternReader(pattern, zone(zone_name), fits, tuple(letters))
 

@@ -263,7 +263,7 @@ def caster(source: DataType, target: DataType, safe: bool) -> Callable[[Value], 
 def _converter(source: DataType, target: DataType) -> Converter:
     if source == target or Kind.NULL in (source.kind, target.kind):
         return lambda value: value
-    maker = _FROM.get(source.kind, {}).get(target.kind)
+    maker = CASTS.get(source.kind, {}).get(target.kind)
     assert maker is not None, f"no cast from {source} to {target}"
     return maker(source, target)
 
@@ -399,7 +399,7 @@ _FROM_REAL = _from(
     DECIMAL=_to_decimal(_real_to_exact),
     TIMESTAMP=_real_to_timestamp,
 )
-_FROM: dict[Kind, dict[Kind, Maker]] = {
+CASTS: dict[Kind, dict[Kind, Maker]] = {
     **dict.fromkeys(_INTEGERS, _FROM_INTEGER),
     **dict.fromkeys(_REALS, _FROM_REAL),
     Kind.BOOLEAN: _from(
@@ -438,6 +438,6 @@ _FROM: dict[Kind, dict[Kind, Maker]] = {
     Kind.INTERVAL: {},
     Kind.BINARY: {},
 }
-for _source, _targets in _FROM.items():
+for _source, _targets in CASTS.items():
     if _source is not Kind.STRING:
         _targets[Kind.STRING] = lambda source, target: WRITERS[source.kind]

@@ -84,14 +84,13 @@ class _Number(str):
 
 
 def _parsed(text: str) -> Any:
-    """What a text says; a ValueError if it is no JSON, or nested more deeply than anybody writes."""
+    """What a text says; None if it is no JSON, or nested more deeply than anybody writes."""
     try:
         found = json.loads(text, parse_int=_Number, parse_float=_Number, parse_constant=_refused)
-    except RecursionError:
-        raise ValueError(text) from None
-    if text.count("[") + text.count("{") > _DEEPEST and _is_deeper(found, _DEEPEST):
-        raise ValueError(text)
-    return found
+    except (ValueError, RecursionError):
+        return None
+    too_deep = text.count("[") + text.count("{") > _DEEPEST and _is_deeper(found, _DEEPEST)
+    return None if too_deep else found
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
@@ -138,10 +137,7 @@ def _text(value: str) -> str:
 
 
 def _get_json_object(text: str, path: str) -> str | None:
-    try:
-        found = _parsed(text)
-    except ValueError:
-        return None
+    found = _parsed(text)
     for step in parse_path(path):
         if isinstance(step, str) and isinstance(found, dict):
             found = found.get(step)
@@ -159,10 +155,7 @@ def _as_text(found: Any) -> str | None:
 
 
 def _json_array_length(text: str) -> int | None:
-    try:
-        found = _parsed(text)
-    except ValueError:
-        return None
+    found = _parsed(text)
     return len(found) if isinstance(found, list) else None
 
 
@@ -172,11 +165,7 @@ def _from_json(call: Call) -> Callable[..., Value]:
     def read(text: str, _: str) -> Value:
         if not text.strip():
             return None
-        try:
-            found = _parsed(text)
-        except ValueError:
-            found = None
-        value = _value(found, kind)
+        value = _value(_parsed(text), kind)
         if value is None and kind.kind is Kind.STRUCT:
             return (None,) * len(kind.fields)
         return value
