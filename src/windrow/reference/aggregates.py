@@ -17,33 +17,24 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from windrow.algebra.aggregates import Definition, approx_count_distinct, approx_frequency, order, user
+from windrow.algebra.aggregates import (
+    Definition,
+    approx_count_distinct,
+    approx_frequency,
+    lookup,
+    order,
+    user,
+)
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 
 Rows = list[tuple[Any, ...]]
-
-_ALIASES = {
-    "ARG_MAX": "MAX_BY",
-    "ARG_MIN": "MIN_BY",
-    "COLLECT_LIST": "ARRAY_AGG",
-    "LATEST_BY_OFFSET": "LAST",
-    "EARLIEST_BY_OFFSET": "FIRST",
-    "EVERY": "BOOL_AND",
-    "FIRST_VALUE": "FIRST",
-    "LAST_VALUE": "LAST",
-    "MEAN": "AVG",
-    "PERCENTILE": "QUANTILE",
-    "SOME": "BOOL_OR",
-    "STDDEV": "STDDEV_SAMP",
-    "VARIANCE": "VAR_SAMP",
-}
 
 
 def evaluate(
@@ -58,7 +49,7 @@ def evaluate(
     own = user.definitions([name])
     if own:
         return _user_defined(own[0], distinct, values)
-    name = _ALIASES.get(name.upper(), name.upper())
+    name = lookup(name).name
     if name in ("FIRST", "LAST"):
         return values[0 if name == "FIRST" else -1][0] if values else None
     if name == "FREQUENT":
@@ -82,13 +73,13 @@ def evaluate(
 
 
 def _sum(column: list[Any], kind: DataType) -> Any:
-    if _is_binary(kind):
+    if kind.is_fractional:
         return _add(column)
     return _fit(_exactly(column), kind, kind.precision + 10, kind.scale)
 
 
 def _avg(column: list[Any], kind: DataType) -> Any:
-    if _is_binary(kind):
+    if kind.is_fractional:
         return _nan(_add(column) / len(column))
     mean = _exactly(column) / len(column)
     return _double(mean) if kind.is_integer else _fit(mean, kind, kind.precision + 4, kind.scale + 4)
@@ -136,11 +127,7 @@ def _ranking(column: list[Any]) -> list[tuple[Any, int]]:
 def _frequent(values: Rows, cut: Sequence[int | None], k: int) -> tuple[tuple[Any, int], ...]:
     """Algorithm 6 by its definition: the top k of each sub-window added up, and what exceeds the limit of all
     that is on no list."""
-    columns: dict[int | None, list[Any]] = {}
-    for (value,), number in zip(values, cut or [0] * len(values), strict=True):
-        if value is not None:
-            columns.setdefault(number, []).append(value)
-    lists = [_ranking(column)[:k] for column in columns.values()]
+    lists = [_ranking(column)[:k] for column in _by_sub_window(values, cut)]
     limit = sum(each[-1][1] for each in lists if len(each) == k)
     listed = [value for each in lists for value, count in each for _ in range(count)]
     return tuple((value, count) for value, count in _ranking(listed) if count > limit)
@@ -180,10 +167,8 @@ def _heavy_hitters(
     column: list[Any], kind: DataType, fraction: Any, comparison: str = ">"
 ) -> tuple[tuple[Any, int], ...]:
     limit = Fraction(str(fraction)) * len(column)
-    ranking = _ranking(column)
-    if comparison == ">=":
-        return tuple((value, count) for value, count in ranking if count >= limit)
-    return tuple((value, count) for value, count in ranking if count > limit)
+    reaches = operator.ge if comparison == ">=" else operator.gt
+    return tuple((value, count) for value, count in _ranking(column) if reaches(count, limit))
 
 
 def _user_defined(own: Definition, distinct: bool, rows: Rows) -> Any:
@@ -222,14 +207,17 @@ def _approx_top_k(
     values: Rows, cut: Sequence[int | None], k: int, capacity: int = 10_000
 ) -> tuple[tuple[Any, int], ...]:
     """The most frequent values of each sub-window added up."""
+    lists = [_ranking(column)[:capacity] for column in _by_sub_window(values, cut)]
+    return tuple(_ranking([value for each in lists for value, count in each for _ in range(count)])[:k])
+
+
+def _by_sub_window(values: Rows, cut: Sequence[int | None]) -> Iterable[list[Any]]:
+    """The values of each sub-window."""
     columns: dict[int | None, list[Any]] = {}
     for (value,), number in zip(values, cut or [0] * len(values), strict=True):
         if value is not None:
             columns.setdefault(number, []).append(value)
-    kept = [
-        value for each in columns.values() for value, count in _ranking(each)[:capacity] for _ in range(count)
-    ]
-    return tuple(_ranking(kept)[:k])
+    return columns.values()
 
 
 def _approx_frequency(column: list[Any], kind: DataType, value: Any, error: Any = 0.001) -> int:
@@ -286,10 +274,6 @@ def _key(value: Any) -> tuple[Any, ...]:
     if isinstance(value, tuple):
         return (1, tuple(map(_key, value)))
     return (1, value) if value == value else (2,)
-
-
-def _is_binary(kind: DataType) -> bool:
-    return kind.kind in (Kind.FLOAT, Kind.DOUBLE)
 
 
 def _exactly(column: list[Any]) -> Fraction:

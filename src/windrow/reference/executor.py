@@ -347,15 +347,13 @@ class ReferenceExecutor:
             raise DataError(f"no stream `{name}` in this query", hint=nearest(name, self.streams))
         return self.streams[name]
 
-    def _world(self) -> World:
-        return World(
-            {name: tuple(intake.rows) for name, intake in self.streams.items()},
-            {name: tuple(intake.changes) for name, intake in self.tables.items()},
-        )
-
     def _evaluation(self, clock: Instant) -> QueryEvaluation:
         """What was asked last is often asked again: the relation at one instant after the other."""
-        asked, last = (self._world(), clock, self.reached), self._evaluated
+        world = World(
+            {name: tuple(intake.rows) for name, intake in self.streams.items()},
+            {name: tuple(history.changes) for name, history in self.tables.items()},
+        )
+        asked, last = (world, clock, self.reached), self._evaluated
         if last is None or asked != (last.world, last.clock, last.reached):
             self._evaluated = last = QueryEvaluation(self.emit, *asked)
         return last

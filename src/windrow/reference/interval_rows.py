@@ -9,9 +9,9 @@ of a distinct value is the current one, and how long a result of INTERNAL window
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import singledispatchmethod
+from functools import partial, singledispatchmethod
 from itertools import pairwise, product
 from typing import Any
 
@@ -37,6 +37,10 @@ class IntervalRow:
 
     def __contains__(self, instant: Instant) -> bool:
         return self.vs <= instant < self.ve
+
+    def showing(self, values: Values) -> IntervalRow:
+        """The same row with other values."""
+        return replace(self, fact=self.fact.showing(values))
 
 
 class IntervalRows:
@@ -92,9 +96,7 @@ class IntervalRows:
     def _(self, plan: ops.Project) -> list[IntervalRow]:
         columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
         return [
-            replace(
-                piece, fact=replace(piece.fact, values=tuple(c(piece.fact.values, None) for c in columns))
-            )
+            piece.showing(tuple(column(piece.fact.values, None) for column in columns))
             for piece in self.of(plan.input)
         ]
 
@@ -124,8 +126,8 @@ class IntervalRows:
                 if self._holds(plan.predicate, plan, part.fact.values)
             ]
             if plan.outer and not parts:
-                padded = replace(piece.fact, values=piece.fact.values + (None,) * len(plan.table.schema))
-                parts = [replace(piece, fact=padded, origin=(*piece.origin, -1))]
+                padded = piece.showing(piece.fact.values + (None,) * len(plan.table.schema))
+                parts = [replace(padded, origin=(*piece.origin, -1))]
             found += parts
         return found
 
@@ -133,8 +135,7 @@ class IntervalRows:
         if not plan.is_retroactive:
             rows = sorted(table_rows(self.world, plan.table, piece.fact.ts), key=sort_key)
             for place, row in enumerate(rows):
-                joined = replace(piece.fact, values=piece.fact.values + row)
-                yield replace(piece, fact=joined, origin=(*piece.origin, place))
+                yield replace(piece.showing(piece.fact.values + row), origin=(*piece.origin, place))
             return
         copies: Counter[tuple[Values, Instant]] = Counter()
         for row, start, stop in lives(self.world, plan.table):
@@ -148,10 +149,11 @@ class IntervalRows:
     @of.register
     def _(self, plan: ops.Distinct) -> list[IntervalRow]:
         """δ*: the current row stays until it expires, then the youngest duplicate takes over."""
-        copies: dict[Values, list[IntervalRow]] = defaultdict(list)
-        for piece in self.of(plan.input):
-            copies[grouped(piece.fact.values)].append(piece)
-        found = [piece for value, group in copies.items() for piece in _distinct(value, group)]
+        found = [
+            piece
+            for value, copies in self._by_value(plan.input).items()
+            for piece in _replaced(copies, Fact(value, -INFINITY), (sort_key(value),))
+        ]
         return united(found) if self.uniting else found
 
     @of.register
@@ -222,31 +224,26 @@ class IntervalRows:
     @of.register
     def _(self, plan: ops.Limit) -> list[IntervalRow]:
         """A row of higher rank pushes another out, also over INTERNAL windows."""
-        rows = self.of(plan.input)
-        found = []
-        for start, stop in elementary(rows):
-            alive = [piece.fact for piece in rows if start in piece]
-            found += [IntervalRow(fact, start, stop, stop) for fact in self.moment.first_rows(plan, alive)]
-        return levelled(found)
+        return self._at_each_moment(plan.input, partial(self.moment.first_rows, plan))
 
     @of.register
     def _(self, plan: ops.Rank) -> list[IntervalRow]:
-        rows = self.of(plan.input)
+        return self._at_each_moment(plan.input, partial(self.moment.numbered, plan))
+
+    def _at_each_moment(self, source: Plan, shown: Callable[[list[Fact]], list[Fact]]) -> list[IntervalRow]:
+        """What is shown of the rows of each instant."""
+        rows = self.of(source)
         found = []
         for start, stop in elementary(rows):
             alive = [piece.fact for piece in rows if start in piece]
-            found += [IntervalRow(fact, start, stop, stop) for fact in self.moment.numbered(plan, alive)]
+            found += [IntervalRow(fact, start, stop, stop) for fact in shown(alive)]
         return levelled(found)
 
     @of.register
     def _(self, plan: ops.Unnest) -> list[IntervalRow]:
         array = compile_expression(plan.array, plan.input.schema.names)
         return [
-            replace(
-                piece,
-                fact=replace(piece.fact, values=piece.fact.values + more),
-                origin=(*piece.origin, place),
-            )
+            replace(piece.showing(piece.fact.values + more), origin=(*piece.origin, place))
             for piece in self.of(plan.input)
             for place, more in enumerate(elements(plan, array(piece.fact.values, None)))
         ]
@@ -255,10 +252,8 @@ class IntervalRows:
     def _(self, plan: ops.Over) -> list[IntervalRow]:
         rows = sorted(self.of(plan.input), key=lambda piece: in_order(piece.fact))
         more = self.moment.framed(plan, [piece.fact for piece in rows])
-        return [
-            replace(piece, fact=replace(piece.fact, values=piece.fact.values + values))
-            for piece, values in zip(rows, more, strict=True)
-        ]
+        pairs = zip(rows, more, strict=True)
+        return [piece.showing(piece.fact.values + values) for piece, values in pairs]
 
     def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
         return compile_expression(predicate, source.schema.names)(values, None) is True
@@ -295,10 +290,6 @@ def _replaced(copies: list[IntervalRow], shown: Fact, origin: tuple[Any, ...] = 
             now = youngest.ve
         else:
             now = min((piece.vs for piece in copies if piece.vs > now), default=INFINITY)
-
-
-def _distinct(value: Values, copies: list[IntervalRow]) -> Iterator[IntervalRow]:
-    return _replaced(copies, Fact(value, -INFINITY), (sort_key(value),))
 
 
 def _witnessed(piece: IntervalRow, matches: list[IntervalRow]) -> Iterator[IntervalRow]:

@@ -24,9 +24,6 @@ from windrow.windows.ranges import RangeWindow
 from windrow.windows.rows import RowsWindow
 from windrow.windows.spec import WindowSpec
 
-# ------------------------------------------------------------ world
-
-
 Values: TypeAlias = tuple[Any, ...]
 
 
@@ -68,6 +65,10 @@ class Fact:
     ts: Instant
     turn: int = 0
     sub_window: int | None = None
+
+    def showing(self, values: Values) -> Fact:
+        """The same row with other values."""
+        return replace(self, values=values)
 
 
 # ------------------------------------------------------------ rows
@@ -170,9 +171,7 @@ class RowsBelow:
     def _(self, plan: Project) -> list[StreamRow]:
         columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
         return [
-            replace(
-                row, fact=replace(row.fact, values=tuple(column(row.fact.values, None) for column in columns))
-            )
+            replace(row, fact=row.fact.showing(tuple(column(row.fact.values, None) for column in columns)))
             for row in self.of(plan.input)
         ]
 
@@ -183,18 +182,15 @@ class RowsBelow:
     def _element(self, row: StreamRow) -> Element:
         spec, schema = self.window.spec, self.window.schema
         partition = getattr(spec, "partition_by", ())
-        lifetime = None
+        alias, lifetime = self.window.origins[0].alias, None
         if isinstance(spec, LifetimeWindow):
             lifetime = compile_expression(spec.expression, schema.names)(row.fact.values, None)
             check_instant(None if lifetime is None else lifetime * spec.scale, "a LIFETIME")
         return Element(
             t=int(row.fact.ts),
             row_num=row.row_num,
-            key=tuple(row.fact.values[schema.index(self._qualified(name))] for name in partition),
+            key=tuple(row.fact.values[schema.index(f"{alias}.{name}")] for name in partition),
             order=sort_key(row.order),
             lifetime=lifetime,
             not_before=row.not_before,
         )
-
-    def _qualified(self, name: str) -> str:
-        return f"{self.window.origins[0].alias}.{name}"

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import singledispatchmethod
 from itertools import product
 from typing import Any
@@ -133,7 +132,7 @@ class PlanSnapshot:
         columns = [self._compiled(expression, plan.input) for _, expression in plan.outputs]
         bounds = self.bounds(plan.input)
         return [
-            replace(fact, values=tuple(column(fact.values, bounds) for column in columns))
+            fact.showing(tuple(column(fact.values, bounds) for column in columns))
             for fact in self.facts(plan.input)
         ]
 
@@ -258,10 +257,20 @@ class PlanSnapshot:
 
     def first_rows(self, plan: ops.Limit, rows: Sequence[Fact]) -> list[Fact]:
         """The rows that stay: by the given order, then the remaining columns; of equal rows the oldest."""
-        ranked = _by_value(rows)
+        return self._ranked(plan, rows)[: plan.count]
+
+    def _ranked(self, plan: ops.Limit | ops.Rank, rows: Sequence[Fact]) -> list[Fact]:
+        """Rows in the order of a plan; those that are equal in it by all columns, then by their instants.
+
+        -0.0 is 0.0 here: no row goes first by it.
+        """
+        known = (Fact(fact.values, fact.ts) for fact in rows)
+        ranked = sorted(known, key=lambda fact: (_value_key(fact.values), fact.ts))
         for expression, descending in reversed(plan.order):
-            ranked = _ranked(ranked, self._reader(expression, plan.input), descending)
-        return ranked[: plan.count]
+            read = self._reader(expression, plan.input)
+            keyed = [(_value_key((read(fact),)), fact) for fact in ranked]
+            ranked = [fact for _, fact in sorted(keyed, key=lambda pair: pair[0], reverse=descending)]
+        return ranked
 
     @facts.register
     def _(self, plan: ops.Rank) -> list[Fact]:
@@ -275,9 +284,7 @@ class PlanSnapshot:
             parts[grouped(tuple(read(fact) for read in readers))].append(fact)
         found = []
         for part in parts.values():
-            ranked = _by_value(part)
-            for expression, descending in reversed(plan.order):
-                ranked = _ranked(ranked, self._reader(expression, plan.input), descending)
+            ranked = self._ranked(plan, part)
             keys = [self._reader(expression, plan.input) for expression, _ in plan.order]
             placed = [_value_key(tuple(read(fact) for read in keys)) for fact in ranked]
             for place, fact in enumerate(ranked):
@@ -286,14 +293,14 @@ class PlanSnapshot:
                     "RANK": placed.index(placed[place]),
                     "DENSE_RANK": len({str(key) for key in placed[: placed.index(placed[place])]}),
                 }[plan.kind]
-                found.append(replace(fact, values=(*fact.values, before + 1)))
+                found.append(fact.showing((*fact.values, before + 1)))
         return found
 
     @facts.register
     def _(self, plan: ops.Unnest) -> list[Fact]:
         array = self._reader(plan.array, plan.input)
         return [
-            replace(fact, values=fact.values + more)
+            fact.showing(fact.values + more)
             for fact in self.facts(plan.input)
             for more in elements(plan, array(fact))
         ]
@@ -303,7 +310,7 @@ class PlanSnapshot:
         ordered = sorted(self.facts(plan.input), key=in_order)
         more = self.framed(plan, ordered)
         pairs = zip(ordered, more, strict=True)
-        return [replace(fact, values=fact.values + values) for fact, values in pairs]
+        return [fact.showing(fact.values + values) for fact, values in pairs]
 
     def framed(self, plan: ops.Over, ordered: Sequence[Fact]) -> list[Values]:
         """For each row, the values of its frames; rows come in their order."""
@@ -355,18 +362,6 @@ def in_order(fact: Fact) -> Any:
 def any_waved(plan: ops.Aggregate) -> bool:
     """Whether an aggregate goes by rows that have left the window."""
     return any(estimates.waved(call) is not None for _, call in plan.aggregates)
-
-
-def _ranked(rows: list[Fact], value: Callable[[Fact], Any], descending: bool) -> list[Fact]:
-    """Sorted by a value; where values are equal, the order stays."""
-    return sorted(rows, key=lambda fact: _value_key((value(fact),)), reverse=descending)
-
-
-def _by_value(rows: Iterable[Fact]) -> list[Fact]:
-    """Rows by all columns, and equal ones by their instants; nothing else tells them apart any more. -0.0 is
-    0.0 here: no row goes first by it."""
-    known = (Fact(fact.values, fact.ts) for fact in rows)
-    return sorted(known, key=lambda fact: (_value_key(fact.values), fact.ts))
 
 
 def _value_key(values: Iterable[Any]) -> Any:

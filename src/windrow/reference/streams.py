@@ -205,17 +205,12 @@ class QueryEvaluation:
 
     def _endpoints(self) -> list[int]:
         """The instants at which R can change, in order."""
-        found = {end for leaf in self.emit.leaves for end in self._ends_of(leaf)}
+        found = {end for leaf, rows in self.leaves.items() for end in _finite_ends(leaf, rows)}
         for join in (node for node in self.emit.walk() if isinstance(node, TableJoin)):
             if join.is_retroactive:
                 changes = self.world.tables.get(join.table.table.name, ())
                 found |= {int(change.at) + lag_of(self.emit) for change in changes if change.at > -INFINITY}
         return sorted(found)
-
-    def _ends_of(self, leaf: Window) -> set[int]:
-        intervals = leaf.spec.intervals(self.leaves[leaf].elements)
-        ends = {end for interval in intervals if interval for end in (interval.vs, interval.ve)}
-        return {int(end) for end in ends if end != INFINITY}
 
     def _slides(self) -> list[int]:
         """The reporting instants of a periodic plan at which some window has rows, or which are the first
