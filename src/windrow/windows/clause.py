@@ -21,8 +21,6 @@ from windrow.windows import calendar, cumulate, landmark, lifetime, ranges, rows
 from windrow.windows.domain import CALENDAR, IMPLICIT, ROW_NUM, Domain, Quantity
 from windrow.windows.spec import WindowSpec
 
-# ------------------------------------------------------------ words
-
 
 @dataclass(frozen=True)
 class WindowClause:

@@ -159,9 +159,6 @@ def refuse_resolution(domain: Domain, what: str) -> None:
 IMPLICIT = {ROW_NUM: Domain.NUMBER, ARRIVAL_TS: Domain.TIME}
 
 
-# ------------------------------------------------------------ quantities
-
-
 ROWS = "ROWS"
 DAYS, MONTHS = "DAYS", "MONTHS"
 

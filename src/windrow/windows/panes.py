@@ -21,13 +21,12 @@ and they leave it in the order they came, which is what a summary that cannot fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import Any, Self
 
 from windrow.errors import QueryError
-from windrow.windows import domain, landmark, ranges, rows
+from windrow.windows import landmark, ranges, rows
 from windrow.windows.spec import WindowSpec, require_positive
 
 
@@ -74,8 +73,6 @@ class Panes:
     >>> panes = Panes(range=6, slide=4)
     >>> panes.width, panes.per_window, panes.per_slide
     (2, 3, 2)
-    >>> panes.span(2), list(panes.of_window(1))
-    (Interval(vs=4, ve=6), [1, 2, 3])
     """
 
     range: int
@@ -90,8 +87,8 @@ class Panes:
     def of(cls, spec: WindowSpec) -> Self:
         """The panes of a window that has RANGE and SLIDE on one attribute; for ROWS that is the position.
 
-        >>> Panes.of(rows.RowsWindow(1000, 10)).span(0)
-        Interval(vs=1, ve=11)
+        >>> Panes.of(rows.RowsWindow(1000, 10))
+        Panes(range=1000, slide=10, origin=1)
         """
         if isinstance(spec, ranges.RangeWindow) and spec.slide is not None:
             return cls(spec.range, spec.slide, spec.origin)
@@ -116,13 +113,3 @@ class Panes:
     def per_slide(self) -> int:
         """How far, in panes, one extent is from the next."""
         return self.slide // self.width
-
-    def span(self, pane: int) -> domain.Interval:
-        """The attribute values of a pane."""
-        start = self.origin + pane * self.width
-        return domain.Interval(start, start + self.width)
-
-    def of_window(self, w: int) -> Sequence[int]:
-        """The panes that make up the extent `w`."""
-        stop = (w + 1) * self.per_slide
-        return range(stop - self.per_window, stop)

@@ -22,9 +22,6 @@ from windrow.errors import QueryError, StateError
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
 from windrow.windows.spec import require_positive
 
-# ------------------------------------------------------------ progress
-
-
 #: a value of the PER column
 Source: TypeAlias = Hashable
 
@@ -169,21 +166,6 @@ _READERS: dict[str, Callable[[str], Source]] = {
 
 
 # ------------------------------------------------------------ policies
-
-
-__all__ = [
-    "Batch",
-    "NoPolicy",
-    "Ordered",
-    "OrderedPer",
-    "Policy",
-    "Progress",
-    "Punctuated",
-    "Slack",
-    "SlackRows",
-    "SourceProgress",
-    "is_late",
-]
 
 
 class Policy(ABC):

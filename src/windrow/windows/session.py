@@ -77,15 +77,6 @@ class SessionWindow(WindowSpec):
         reports = (report for report in self.sessions(rows) if self._id(report.end, report.key) == w)
         return [row for report in reports for row in report.elements]
 
-    def wids(self, row: Element, rows: Sequence[Element]) -> Sequence[WindowId]:
-        """The one session of the row: follow the chain of rows upwards."""
-        end = row.t + self.reach
-        for t in sorted(other.t for other in rows if self._key(other) == self._key(row) and other.t > row.t):
-            if t >= end:
-                break
-            end = t + self.reach
-        return [self._id(end - self.inclusive, self._key(row))]
-
     def intervals(self, rows: Sequence[Element]) -> list[Interval | None]:
         ends = {
             (row.t, report.key): report.end + self.inclusive

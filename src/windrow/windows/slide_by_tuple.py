@@ -18,7 +18,6 @@ from windrow.errors import QueryError
 from windrow.windows.domain import INFINITY, Element, Instant, Interval, sort_key, visible
 from windrow.windows.patterns import NEVER_LEAVES, Label, Pattern
 from windrow.windows.spec import (
-    WindowId,
     WindowSpec,
     is_between,
     require_near,
@@ -112,13 +111,6 @@ class SlideByTupleWindow(WindowSpec):
         at, key = w if self.partition_by else (w, None)
         mine = [row for row in rows if self.holds(row.t) and (key is None or row.key == key)]
         return [row for row in mine if row.t <= at < self._stays(row)]
-
-    def wids(self, row: Element, rows: Sequence[Element]) -> Sequence[WindowId]:
-        if not self.holds(row.t):
-            return ()
-        ids = self._moves(self._parts(rows)[row.key if self.partition_by else ()])
-        mine = ids[bisect_left(ids, row.t) : bisect_left(ids, self._stays(row))]
-        return [(w, row.key) for w in mine] if self.partition_by else mine
 
     def intervals(self, rows: Sequence[Element]) -> list[Interval | None]:
         parts = self._parts(rows)

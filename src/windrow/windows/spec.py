@@ -44,9 +44,6 @@ from windrow.windows.domain import (
 )
 from windrow.windows.patterns import Label
 
-# ------------------------------------------------------------ slide instants
-
-
 #: more rows than this are not made at once
 MOST = 1 << 27
 
@@ -280,9 +277,9 @@ class WindowSpec(ABC):
     def extent(self, w: Any, rows: Sequence[Element]) -> list[Element]:
         """Those of the rows that belong to the extent `w`."""
 
-    @abstractmethod
     def wids(self, row: Element, rows: Sequence[Element]) -> Sequence[WindowId]:
         """The ids of the extents that `row`, one of `rows`, belongs to."""
+        return [w for w in self.windows(rows) if row in self.extent(w, rows)]
 
     @abstractmethod
     def intervals(self, rows: Sequence[Element]) -> list[Interval | None]:
