@@ -23,8 +23,6 @@ from typing import Any, NoReturn
 from windrow.algebra.types import BOOLEAN, DOUBLE, MAX_PRECISION, NULL, STRING, DataType, Kind, common_type
 from windrow.errors import QueryError, nearest
 
-# ------------------------------------------------------------ expressions
-
 
 class Expression:
     """The root of all expressions; their type is known when the node is made."""

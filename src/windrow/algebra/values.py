@@ -193,9 +193,6 @@ _CONVERTERS: dict[Kind, Callable[[Any, DataType], Any]] = {
 }
 
 
-# ------------------------------------------------------------ changes
-
-
 @dataclass(frozen=True)
 class Change:
     """A row that joins (`+`) or leaves (`-`) the answer, and the instant this is about."""

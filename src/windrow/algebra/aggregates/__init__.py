@@ -1,6 +1,6 @@
 """The algebra of aggregates: facts and laws that executors and rules rely on; all of them, by SQL names.
 
-A new one is a class in a file of its own and a line here. User-defined aggregates are found by the same
+A new one is a class in a file of its own and an import here. User-defined aggregates are found by the same
 functions, and are not among the `names`. `make` gives an aggregate; `fold` its lifted rows in any grouping,
 and `lower` the state.
 
@@ -52,61 +52,26 @@ from windrow.errors import QueryError, nearest
 if TYPE_CHECKING:
     from windrow.algebra.operators import AggregateCall
 
-_REGISTRY: dict[str, type[AggregateFunction]] = {
-    "ANY_VALUE": AnyValue,
-    "APPROX_COUNT": ApproxCount,
-    "APPROX_COUNT_DISTINCT": ApproxCountDistinct,
-    "APPROX_FREQUENCY": ApproxFrequency,
-    "APPROX_QUANTILE": ApproxQuantile,
-    "APPROX_SUM": ApproxSum,
-    "APPROX_TOP_K": ApproxTopK,
-    "ARRAY_AGG": ArrayAgg,
-    "AVG": Average,
-    "BIT_AND": BitAnd,
-    "BIT_OR": BitOr,
-    "BIT_XOR": BitXor,
-    "BOOL_AND": BoolAnd,
-    "BOOL_OR": BoolOr,
+_ALIASES: dict[str, type[AggregateFunction]] = {
     "ARG_MAX": MaxBy,
     "ARG_MIN": MinBy,
     "COLLECT_LIST": ArrayAgg,
-    "LATEST_BY_OFFSET": Last,
     "EARLIEST_BY_OFFSET": First,
-    "CORR": Corr,
-    "COUNT": Count,
-    "COVAR_POP": CovarPop,
-    "COVAR_SAMP": CovarSamp,
     "EVERY": BoolAnd,
-    "FIRST": First,
     "FIRST_VALUE": First,
-    "FREQUENT": Frequent,
-    "HEAVY_HITTERS": HeavyHitters,
-    "HISTOGRAM": Histogram,
-    "LAST": Last,
     "LAST_VALUE": Last,
-    "LISTAGG": ListAgg,
-    "MAX": Max,
-    "MAX_BY": MaxBy,
+    "LATEST_BY_OFFSET": Last,
     "MEAN": Average,
-    "MEDIAN": Median,
-    "MIN": Min,
-    "MIN_BY": MinBy,
-    "MODE": Mode,
     "PERCENTILE": Quantile,
-    "PERCENTILE_DISC": PercentileDisc,
-    "QUANTILE": Quantile,
-    "REGR_INTERCEPT": RegrIntercept,
-    "REGR_SLOPE": RegrSlope,
     "SOME": BoolOr,
     "STDDEV": StddevSamp,
-    "STDDEV_POP": StddevPop,
-    "STDDEV_SAMP": StddevSamp,
-    "STRING_AGG": StringAgg,
-    "SUM": Sum,
-    "TOP_K": TopK,
     "VARIANCE": VarSamp,
-    "VAR_POP": VarPop,
-    "VAR_SAMP": VarSamp,
+}
+#: all that are imported here
+_REGISTRY: dict[str, type[AggregateFunction]] = _ALIASES | {
+    kind.name: kind
+    for kind in list(globals().values())
+    if isinstance(kind, type) and issubclass(kind, AggregateFunction) and hasattr(kind, "name")
 }
 
 

@@ -29,9 +29,6 @@ from typing import Any, Self
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError
 
-# ------------------------------------------------------------ the interface
-
-
 Types = tuple["DataType", ...]
 State = Any
 

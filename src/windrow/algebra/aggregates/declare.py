@@ -138,7 +138,17 @@ def aggregate(
     def define(kind: Any) -> Any:
         made = kind() if isinstance(kind, type) else kind
         found = {part: getattr(made, part, None) for part in (*_REQUIRED, *_OPTIONAL)}
-        user.install([_definition(name or _name_of(kind), found, returns, takes, members(made))])
+        user.install(
+            [
+                _definition(
+                    name or str(getattr(kind, "__name__", type(kind).__name__)),
+                    found,
+                    returns,
+                    takes,
+                    members(made),
+                )
+            ]
+        )
         return kind
 
     if not written:
@@ -213,10 +223,6 @@ def _arity(name: str, step: Callable[..., Any], takes: tuple[DataType, ...] | No
             "write step(state, x, …), with one parameter for each argument",
         )
     return (max(1, least), most) if takes is None else (wanted, wanted)
-
-
-def _name_of(kind: Any) -> str:
-    return str(getattr(kind, "__name__", type(kind).__name__))
 
 
 def _mistake(message: str, hint: str) -> QueryError:

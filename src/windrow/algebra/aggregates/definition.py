@@ -133,9 +133,6 @@ class Definition:
         )
 
 
-# ------------------------------------------------------------ versions
-
-
 class VersionedName(str):
     """A name, printed as such; two are equal if their versions are."""
 

@@ -85,9 +85,6 @@ def _unscaled(value: Decimal, kind: DataType | None) -> int:
     return int(value.scaleb(scale, _EXACT))
 
 
-# ------------------------------------------------------------ order
-
-
 class OrderEnd(Enum):
     """Stands for NULL below, and for NaN above, every other value."""
 

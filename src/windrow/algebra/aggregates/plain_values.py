@@ -60,9 +60,6 @@ def decoded(data: bytes) -> Any:
     return value
 
 
-# ------------------------------------------------------------ writing
-
-
 def _write(out: bytearray, value: Any, depth: int) -> None:
     kind = type(value)
     if depth == 0:

@@ -15,19 +15,6 @@ from windrow.algebra.aggregates.in_order import InOrder
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import QueryError
 
-# ------------------------------------------------------------ user merged
-#
-# User-defined aggregates with `merge`: the state of each pane is kept, and states are merged.
-#
-# Which rows come first must not matter to the value, as for every aggregate that has no order: rows reach a
-# state in the order of their arrival. A state is kept as bytes, so that code which changes it in place
-# changes a copy.
-
-
-# ------------------------------------------------------------ both forms
-#
-# What user-defined aggregates have in common, whichever way they are computed.
-
 
 class UserAggregate(AggregateFunction):
     """An aggregate by a definition; each definition has a class of its own."""
@@ -56,15 +43,8 @@ class UserAggregate(AggregateFunction):
 
 
 def _restored(definition: Definition, types: Types | None) -> AggregateFunction:
-    from windrow.algebra.aggregates import user  # the classes are made there
-
-    user.install_version(definition)
-    found = user.find(VersionedName(definition.name, definition.fingerprint))
-    assert found is not None
-    return found() if types is None else found().bind(types)
-
-
-# ------------------------------------------------------------ user merged
+    made = install_version(definition)()
+    return made if types is None else made.bind(types)
 
 
 #: the number of rows, and the state of the user's code; none for no rows
@@ -72,7 +52,12 @@ Kept = tuple[int, bytes]
 
 
 class MergedAggregate(UserAggregate):
-    """The state is the user's, and how many rows it is of. NULL arguments are passed on."""
+    """With `merge`: the state of each pane is kept, and states are merged. NULL arguments are passed on.
+
+    The state is the user's, and how many rows it is of. Which rows come first must not matter to the value:
+    rows reach a state in the order of their arrival. It is kept as bytes, so that code which changes it in
+    place changes a copy.
+    """
 
     differential = Differential.FULL
     gray = Gray.ALGEBRAIC
@@ -103,22 +88,15 @@ class MergedAggregate(UserAggregate):
         return self.definition.inverse is not None
 
 
-# ------------------------------------------------------------ without merge
-#
-# User-defined aggregates without `merge`: all rows are kept, and folded anew for each answer, in row order.
-#
-# The order is that of FIRST and LAST: by the windowing attribute, then by all columns. This costs a call of
-# `step` for each row of each window, where `merge` costs one for each row and one for each pane.
-
-
 class FoldedAggregate(UserAggregate, InOrder):
-    """Folded by the user's code; NULL arguments are passed on."""
+    """Without `merge`: all rows are kept, and folded anew for each answer, in the order of FIRST and LAST.
+
+    NULL arguments are passed on. This costs a call of `step` for each row of each window, where `merge` costs
+    one for each row and one for each pane.
+    """
 
     def folded(self, rows: Iterable[tuple[Any, ...]]) -> Any:
         return self.definition.folded(rows)
-
-
-# ------------------------------------------------------------ user
 
 
 UserDefined = type[MergedAggregate] | type[FoldedAggregate]

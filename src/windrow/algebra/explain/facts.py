@@ -115,15 +115,12 @@ def finality(emit: Emit) -> str:
     those of a branch."""
     if emit.is_union:
         return "; ".join(
-            f"branch {n}, by the clock of {_listed(each)}: {finality(each)}"
+            f"branch {n}, by the clock of {', '.join(name for name, _ in clocks(each))}: {finality(each)}"
             for n, each in enumerate(emit.branches, 1)
         )
-    per = next((s.progress.per for s in streams_of(emit) if _final_by_group(emit, s)), None)
+    sources = ((stream, stream.progress.per) for stream in streams_of(emit))
+    per = next((per for stream, per in sources if per and is_final_by_group(emit, stream, per)), None)
     return _final(emit) + (f"; each `{per}` has a clock of its own" if per else "")
-
-
-def _listed(emit: Emit) -> str:
-    return ", ".join(name for name, _ in clocks(emit))
 
 
 def _final(emit: Emit) -> str:
@@ -170,10 +167,6 @@ def repetition(emit: Emit) -> int | None:
     if not told or not stays or any(grid is None for grid in grids):
         return None
     return min(grid.period for grid in grids if grid is not None)
-
-
-def _final_by_group(emit: Emit, stream: Stream) -> bool:
-    return stream.progress.per is not None and is_final_by_group(emit, stream, stream.progress.per)
 
 
 def clocks(emit: Emit) -> tuple[tuple[str, str], ...]:
@@ -335,11 +328,8 @@ def _most_state(function: AggregateFunction) -> str:
     if function.most_cells is None:
         return ""
     size = function.most_cells * function.cell_bytes / 1024
-    return (
-        f"; state at most {function.most_cells} cells, {size:.2g} KB, per pane and group"
-        if size < 100
-        else f"; state at most {function.most_cells} cells, {size / 1024:.2g} MB, per pane and group"
-    )
+    written = f"{size:.2g} KB" if size < 100 else f"{size / 1024:.2g} MB"
+    return f"; state at most {function.most_cells} cells, {written}, per pane and group"
 
 
 def _windows(emit: Emit) -> Iterator[WindowFact]:
@@ -347,13 +337,11 @@ def _windows(emit: Emit) -> Iterator[WindowFact]:
     spelling = Spelling.of(emit)
     for leaf in emit.leaves:
         panes = _panes(leaf.spec)
-        unit = Domain.NUMBER if leaf.spec.reports_positions else leaf.domain
-        yield WindowFact(
-            window_text(leaf, spelling),
-            classify(leaf.spec),
-            panes.per_window if panes else None,
-            _width(panes.width, unit, leaf.spec) if panes else None,
-        )
+        count = width = None
+        if panes is not None:
+            count, size = panes.per_window, panes.width
+            width = f"{size} ROWS" if leaf.spec.reports_positions else quantity(size, leaf.domain)
+        yield WindowFact(window_text(leaf, spelling), classify(leaf.spec), count, width)
         for origin in leaf.origins:
             yield from _windows(origin.query) if isinstance(origin, Subquery) else ()
 
@@ -363,7 +351,3 @@ def _panes(spec: WindowSpec) -> Panes | None:
         return Panes.of(spec)
     except QueryError:
         return None
-
-
-def _width(ticks: int, unit: Domain, spec: WindowSpec) -> str:
-    return f"{ticks} ROWS" if spec.reports_positions else quantity(ticks, unit)

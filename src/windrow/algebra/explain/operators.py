@@ -27,9 +27,6 @@ from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Punctuated, 
 from windrow.windows.rows import RowsWindow
 from windrow.windows.spec import WindowSpec
 
-# ------------------------------------------------------------ windows and frames
-
-
 Spell = Callable[[str], str]
 
 

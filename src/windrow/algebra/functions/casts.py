@@ -6,11 +6,9 @@ value is no time.
 
 from __future__ import annotations
 
-from functools import partial
-
 from windrow.algebra import types as dt
 from windrow.algebra.expressions import Cast, Expression, cast
-from windrow.algebra.functions.registry import Function, Rule
+from windrow.algebra.functions.registry import Function
 from windrow.algebra.functions.values.casts import CASTS
 from windrow.errors import QueryError
 
@@ -33,7 +31,7 @@ def explicit_cast(arg: Expression, target: dt.DataType, *, safe: bool = False) -
     """
     if not castable(arg.type, target):
         raise QueryError(
-            f"{_with_article(arg.type)} cannot be cast to {target}",
+            f"{'an' if str(arg.type)[0] in 'AEIOU' else 'a'} {arg.type} cannot be cast to {target}",
             code="bad-cast",
             hint=_OTHER_WAYS.get((arg.type.kind, target.is_numeric)),
         )
@@ -48,32 +46,30 @@ _OTHER_WAYS = {
 }
 
 
-def _with_article(kind: dt.DataType) -> str:
-    return f"{'an' if str(kind)[0] in 'AEIOU' else 'a'} {kind}"
+def _conversion(target: dt.DataType, example: str) -> Function:
+    """The function called as a type, as in the example."""
+    name = example.partition("(")[0]
+    return Function(
+        name,
+        (1, 1),
+        lambda _, args: explicit_cast(args[0], target),
+        f"CAST(… AS {target})",
+        example,
+        can_fail=True,
+    )
 
-
-def _to(target: dt.DataType) -> Rule:
-    return lambda name, args: explicit_cast(args[0], target)
-
-
-_conversion = partial(Function, arity=(1, 1), can_fail=True)
 
 FUNCTIONS = (
-    *(
-        _conversion(name=name, rule=_to(target), description=f"CAST(… AS {target})", example=example)
-        for name, target, example in (
-            ("boolean", dt.BOOLEAN, "boolean('yes') -> TRUE"),
-            ("tinyint", dt.TINYINT, "tinyint(1) -> 1"),
-            ("smallint", dt.SMALLINT, "smallint(1) -> 1"),
-            ("int", dt.INT, "int(' 12 ') -> 12"),
-            ("bigint", dt.BIGINT, "bigint(-1.9) -> -1"),
-            ("float", dt.FLOAT, "float('0.5') -> 0.5"),
-            ("double", dt.DOUBLE, "double('1e3') -> 1000.0"),
-            ("decimal", dt.decimal(10, 0), "decimal(2.5) -> 3"),
-            ("string", dt.STRING, "string(double(12345678)) -> '1.2345678E7'"),
-            ("binary", dt.BINARY, "binary('a') -> X'61'"),
-            ("date", dt.DATE, "date('2024-2-29') -> DATE '2024-02-29'"),
-            ("timestamp", dt.TIMESTAMP, "timestamp('2024-02-29') -> TIMESTAMP '2024-02-29 00:00:00'"),
-        )
-    ),
+    _conversion(dt.BOOLEAN, "boolean('yes') -> TRUE"),
+    _conversion(dt.TINYINT, "tinyint(1) -> 1"),
+    _conversion(dt.SMALLINT, "smallint(1) -> 1"),
+    _conversion(dt.INT, "int(' 12 ') -> 12"),
+    _conversion(dt.BIGINT, "bigint(-1.9) -> -1"),
+    _conversion(dt.FLOAT, "float('0.5') -> 0.5"),
+    _conversion(dt.DOUBLE, "double('1e3') -> 1000.0"),
+    _conversion(dt.decimal(10, 0), "decimal(2.5) -> 3"),
+    _conversion(dt.STRING, "string(double(12345678)) -> '1.2345678E7'"),
+    _conversion(dt.BINARY, "binary('a') -> X'61'"),
+    _conversion(dt.DATE, "date('2024-2-29') -> DATE '2024-02-29'"),
+    _conversion(dt.TIMESTAMP, "timestamp('2024-02-29') -> TIMESTAMP '2024-02-29 00:00:00'"),
 )

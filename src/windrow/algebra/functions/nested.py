@@ -22,9 +22,6 @@ from windrow.algebra.functions.registry import SHORT, TEXT, accept, call, consta
 from windrow.algebra.types import BOOLEAN, INT, STRING, DataType, Kind, array, parse_type, struct
 from windrow.errors import QueryError, nearest
 
-# ------------------------------------------------------------ paths into JSON
-
-
 _STEP = re.compile(r"\.([^.\['\]*]+)|\[(\d{1,9})\]|\['([^'?]+)'\]")
 
 

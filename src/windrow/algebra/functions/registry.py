@@ -18,9 +18,6 @@ from windrow.algebra import types as dt
 from windrow.algebra.expressions import ARITIES, Call, Expression, Literal, cast, fits, mismatch
 from windrow.errors import QueryError, nearest
 
-# ------------------------------------------------------------ functions
-
-
 Rule = Callable[[str, tuple[Expression, ...]], Expression]
 
 #: binds tighter than every operator: calls, columns, literals
@@ -127,37 +124,27 @@ class Parameter:
     accept: Callable[[Expression], Expression | None]
 
 
-def _as(target: dt.DataType, wanted: str) -> Parameter:
-    return Parameter(wanted, lambda arg: cast(arg, target) if fits(arg, target) else None)
+def _as(target: dt.DataType, wanted: str, *also: dt.DataType) -> Parameter:
+    """What fits a type, and some others that do not without being asked."""
+    return Parameter(wanted, lambda arg: cast(arg, target) if fits(arg, target) or arg.type in also else None)
 
 
-def _day(arg: Expression) -> Expression | None:
-    if arg.type == dt.TIMESTAMP:
-        return cast(arg, dt.DATE)
-    return cast(arg, dt.DATE) if fits(arg, dt.DATE) else None
+def _only(target: dt.DataType, wanted: str, *kinds: dt.DataType) -> Parameter:
+    return Parameter(wanted, lambda arg: cast(arg, target) if arg.type in (*kinds, dt.NULL) else None)
 
 
-def _instant_only(arg: Expression) -> Expression | None:
-    return cast(arg, dt.TIMESTAMP) if arg.type == dt.TIMESTAMP or arg.type.kind is dt.Kind.NULL else None
+def _any(wanted: str, null: dt.DataType, accepts: Callable[[dt.DataType], bool]) -> Parameter:
+    """Arguments of several types as they are, NULL as one of them."""
 
+    def accept(arg: Expression) -> Expression | None:
+        return cast(arg, null) if arg.type == dt.NULL else arg if accepts(arg.type) else None
 
-def _bytes(arg: Expression) -> Expression | None:
-    return (
-        cast(arg, dt.BINARY) if arg.type in (dt.STRING, dt.BINARY) or arg.type.kind is dt.Kind.NULL else None
-    )
+    return Parameter(wanted, accept)
 
 
 def _printable(arg: Expression) -> Expression | None:
     # Spark writes numbers, times and truth values as text when it joins texts, and so do we.
     return None if arg.type.kind in (dt.Kind.ARRAY, dt.Kind.STRUCT, dt.Kind.BINARY) else cast(arg, dt.STRING)
-
-
-def _number(arg: Expression) -> Expression | None:
-    return cast(arg, dt.DOUBLE) if arg.type.kind is dt.Kind.NULL else arg if arg.type.is_numeric else None
-
-
-def _integer(arg: Expression) -> Expression | None:
-    return cast(arg, dt.INT) if arg.type.kind is dt.Kind.NULL else arg if arg.type.is_integer else None
 
 
 TEXT = _as(dt.STRING, "text")
@@ -166,14 +153,14 @@ LONG = _as(dt.BIGINT, "a BIGINT")
 REAL = _as(dt.DOUBLE, "a number")
 TRUTH = _as(dt.BOOLEAN, "a BOOLEAN")
 INSTANT = _as(dt.TIMESTAMP, "a TIMESTAMP")
-INSTANT_ONLY = Parameter("a TIMESTAMP", _instant_only)
+INSTANT_ONLY = _only(dt.TIMESTAMP, "a TIMESTAMP", dt.TIMESTAMP)
 SPAN = _as(dt.INTERVAL, "an INTERVAL")
-DAY = Parameter("a DATE", _day)
-BYTES = Parameter("text or bytes", _bytes)
+DAY = _as(dt.DATE, "a DATE", dt.TIMESTAMP)
+BYTES = _only(dt.BINARY, "text or bytes", dt.STRING, dt.BINARY)
 TEXT_OR_BYTES = Parameter("text or bytes", lambda arg: arg if arg.type == dt.BINARY else TEXT.accept(arg))
 PRINTABLE = Parameter("something with a text form", _printable)
-NUMBER = Parameter("a number", _number)
-INTEGER = Parameter("an integer", _integer)
+NUMBER = _any("a number", dt.DOUBLE, lambda kind: kind.is_numeric)
+INTEGER = _any("an integer", dt.INT, lambda kind: kind.is_integer)
 ANY = Parameter("a value", lambda arg: arg)
 
 
@@ -184,7 +171,7 @@ def accept(name: str, args: tuple[Expression, ...], params: tuple[Parameter, ...
         param = params[min(index, len(params) - 1)]
         accepted = param.accept(arg)
         if accepted is None:
-            mismatch(name, args, _listed(params))
+            mismatch(name, args, ", ".join(param.wanted for param in params))
         result.append(accepted)
     return tuple(result)
 
@@ -283,7 +270,3 @@ def constant(name: str, arg: Expression, what: str) -> Any:
             f"`{name}` wants {what} as a literal", code="not-constant", hint="write the value itself"
         )
     return arg.value
-
-
-def _listed(params: tuple[Parameter, ...]) -> str:
-    return ", ".join(param.wanted for param in params)

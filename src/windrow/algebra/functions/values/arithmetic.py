@@ -60,15 +60,11 @@ BITS: dict[str, Strict] = {
 _DECIMAL_QUOTIENT_SCALE = 39
 
 
-def _is_span(kind: DataType) -> bool:
-    return kind.kind in (Kind.INTERVAL, Kind.TIMESTAMP)
-
-
 def _ring(exact: Callable[..., Value], decimal: Callable[..., Value], try_form: str) -> Strict:
     """Addition, subtraction or multiplication of numbers; of times and intervals as BIGINTs."""
 
     def build(call: Call) -> Callable[..., Value]:
-        if _is_span(call.type):
+        if call.type.kind in (Kind.INTERVAL, Kind.TIMESTAMP):
             return lambda a, b: numbers.long(exact(a, b), "the time", try_form)
         fit = numbers.fit_result(call.type, try_form)
         operation = decimal if call.type.kind is Kind.DECIMAL else exact

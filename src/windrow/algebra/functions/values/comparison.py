@@ -8,6 +8,9 @@ from windrow.algebra.expressions import Call
 from windrow.algebra.functions.values.base import Strict, Value, plain
 from windrow.algebra.types import DataType, Kind
 
+#: of two values of a type
+Relation = Callable[[DataType], Callable[[Value, Value], bool]]
+
 
 def equality(kind: DataType) -> Callable[[Value, Value], bool]:
     """When two values of the type are equal; inside arrays and structs NULL equals NULL."""
@@ -47,40 +50,22 @@ def less(kind: DataType) -> Callable[[Value, Value], bool]:
     return lambda a, b: bool(a < b)
 
 
-def _equal(call: Call) -> Callable[..., Value]:
-    return equality(call.args[0].type)
+def _by(relation: Relation, *, swapped: bool = False, negated: bool = False) -> Strict:
+    def build(call: Call) -> Callable[..., Value]:
+        holds = relation(call.args[0].type)
+        if negated:
+            return (lambda a, b: not holds(b, a)) if swapped else (lambda a, b: not holds(a, b))
+        return (lambda a, b: holds(b, a)) if swapped else holds
 
-
-def _unequal(call: Call) -> Callable[..., Value]:
-    same = equality(call.args[0].type)
-    return lambda a, b: not same(a, b)
-
-
-def _less(call: Call) -> Callable[..., Value]:
-    return less(call.args[0].type)
-
-
-def _greater(call: Call) -> Callable[..., Value]:
-    below = less(call.args[0].type)
-    return lambda a, b: below(b, a)
-
-
-def _at_most(call: Call) -> Callable[..., Value]:
-    below = less(call.args[0].type)
-    return lambda a, b: not below(b, a)
-
-
-def _at_least(call: Call) -> Callable[..., Value]:
-    below = less(call.args[0].type)
-    return lambda a, b: not below(a, b)
+    return build
 
 
 FUNCTIONS: dict[str, Strict] = {
-    "=": _equal,
-    "<>": _unequal,
-    "<": _less,
-    "<=": _at_most,
-    ">": _greater,
-    ">=": _at_least,
+    "=": _by(equality),
+    "<>": _by(equality, negated=True),
+    "<": _by(less),
+    "<=": _by(less, swapped=True, negated=True),
+    ">": _by(less, swapped=True),
+    ">=": _by(less, negated=True),
     "not": plain(lambda a: not a),
 }

@@ -108,15 +108,7 @@ def fit_result(kind: DataType, try_form: str | None = None) -> Callable[..., obj
 
 def saturated(value: float) -> int:
     """Java's `(long)` of a double: truncated, kept in range, 0 for NaN."""
-    if value != value:
-        return 0
-    return (
-        max(LONG_MIN, min(LONG_MAX, int(value)))
-        if math.isfinite(value)
-        else LONG_MAX
-        if value > 0
-        else LONG_MIN
-    )
+    return 0 if value != value else int(max(LONG_MIN, min(LONG_MAX, value)))
 
 
 def half_up(value: float) -> int:

@@ -46,21 +46,9 @@ def _initcap(text: str) -> str:
     return " ".join(word[:1].title() + word.lower()[len(word[:1].lower()) :] for word in text.split(" "))
 
 
-def _replace(text: str, old: str, new: str = "") -> str:
-    return text.replace(old, new) if old else text
-
-
 def _padding(text: str, length: int, pad: str) -> str:
     missing = _within_limit(length) - len(text)
     return (pad * (missing // len(pad) + 1))[:missing] if pad and missing > 0 else ""
-
-
-def _lpad(text: str, length: int, pad: str = " ") -> str:
-    return _padding(text, length, pad) + text[: max(length, 0)]
-
-
-def _rpad(text: str, length: int, pad: str = " ") -> str:
-    return text[: max(length, 0)] + _padding(text, length, pad)
 
 
 def _repeat(text: str, times: int) -> str:
@@ -88,10 +76,6 @@ def _translate(text: str, characters: str, replacements: str) -> str:
     for index, character in enumerate(characters):
         table.setdefault(ord(character), replacements[index] if index < len(replacements) else None)
     return text.translate(table)
-
-
-def _chr(code: int) -> str:
-    return "" if code < 0 else chr(code & 0xFF)
 
 
 def _sha2(value: bytes, bits: int) -> str | None:
@@ -129,9 +113,9 @@ FUNCTIONS: dict[str, Strict] = {
     "substring": plain(substring),
     "left": plain(lambda text, length: text[: max(length, 0)]),
     "right": plain(_right),
-    "replace": plain(_replace),
-    "lpad": plain(_lpad),
-    "rpad": plain(_rpad),
+    "replace": plain(lambda text, old, new="": text.replace(old, new) if old else text),
+    "lpad": plain(lambda text, length, pad=" ": _padding(text, length, pad) + text[: max(length, 0)]),
+    "rpad": plain(lambda text, length, pad=" ": text[: max(length, 0)] + _padding(text, length, pad)),
     "repeat": plain(_repeat),
     "space": plain(lambda times: _repeat(" ", times)),
     "reverse": plain(lambda text: text[::-1]),
@@ -141,7 +125,7 @@ FUNCTIONS: dict[str, Strict] = {
     "contains": plain(str.__contains__),
     "translate": plain(_translate),
     "ascii": plain(lambda text: ord(text[0]) if text else 0),
-    "chr": plain(_chr),
+    "chr": plain(lambda code: "" if code < 0 else chr(code & 0xFF)),
     "md5": plain(lambda value: hashlib.md5(value, usedforsecurity=False).hexdigest()),
     "sha1": plain(lambda value: hashlib.sha1(value, usedforsecurity=False).hexdigest()),
     "sha2": plain(_sha2),
