@@ -87,8 +87,6 @@ NAMES: dict[type, str] = {
     Punctuated: "punctuated.1",
 }
 _CLASSES = {name: kind for kind, name in NAMES.items()}
-_DECIMAL, _FLOAT, _BYTES, _TYPE, _WORD = "decimal", "float", "bytes", "type.1", "word"
-_STREAM, _TABLE = "stream", "table"
 
 
 def canonical_text(thing: Any) -> str:
@@ -120,17 +118,17 @@ def canonical_form(thing: Any) -> Any:
         case None | bool() | int() | str():
             return thing
         case float():
-            return {_IS: _FLOAT, "value": thing.hex()}
+            return {_IS: "float", "value": thing.hex()}
         case Decimal():
-            return {_IS: _DECIMAL, "value": str(thing)}
+            return {_IS: "decimal", "value": str(thing)}
         case bytes():
-            return {_IS: _BYTES, "value": thing.hex()}
+            return {_IS: "bytes", "value": thing.hex()}
         case tuple() | list():
             return [canonical_form(each) for each in thing]
         case types.DataType():
             return _type(thing)
         case StreamWord():
-            return {_IS: _WORD, "value": thing.value}
+            return {_IS: "word", "value": thing.value}
         case Stream() | Table():
             return thing.name
     return _node(thing)
@@ -148,7 +146,7 @@ def own_form(node: Plan) -> Any:
 
 
 def _type(kind: types.DataType) -> Any:
-    found: dict[str, Any] = {_IS: _TYPE, "kind": kind.kind.value}
+    found: dict[str, Any] = {_IS: "type.1", "kind": kind.kind.value}
     if kind.precision or kind.scale:
         found["digits"] = [kind.precision, kind.scale]
     if kind.fields:
@@ -206,14 +204,13 @@ class _Reading:
             )
         values = {name: self.of(value) for name, value in form.items() if name != _IS}
         if kind is Scan:
-            values["stream"] = self._declared(self.streams, values["stream"], _STREAM)
+            values["stream"] = self._declared(self.streams, values["stream"], "stream")
         elif kind is TableScan:
-            values["table"] = self._declared(self.tables, values["table"], _TABLE)
+            values["table"] = self._declared(self.tables, values["table"], "table")
         elif kind is Emit and "word" in values:
             values["word"] = StreamWord(values["word"])
-        elif (
-            kind is ops.AggregateCall
-        ):  # a process that has no definitions of its own knows it by its version
+        elif kind is ops.AggregateCall:
+            # a process that has no definitions of its own knows it by its version
             values["function"] = versioned(values["function"])
         return kind(**values)
 

@@ -223,18 +223,14 @@ class Schema:
 
     def __post_init__(self) -> None:
         for name in self._positions:
+            wrong = None
             if name == "*" or (name[:1] == "^" and name[-1:] == "$"):
-                raise QueryError(
-                    f"a column cannot be called `{name}`: that stands for many columns",
-                    code="bad-name",
-                    hint="rename it, with AS or in the source",
-                )
-            if "\x1f" in name:  # begins names of columns that are added on the way
-                raise QueryError(
-                    f"a column cannot be called {name!r}: nobody can read '\\x1f'",
-                    code="bad-name",
-                    hint="rename it, with AS or in the source",
-                )
+                wrong = f"`{name}`: that stands for many columns"
+            elif "\x1f" in name:  # begins names of columns that are added on the way
+                wrong = f"{name!r}: nobody can read '\\x1f'"
+            if wrong is not None:
+                hint = "rename it, with AS or in the source"
+                raise QueryError(f"a column cannot be called {wrong}", code="bad-name", hint=hint)
         if len(self._positions) != len(self.fields):
             names = [field.name for field in self.fields]
             twice = next(name for name in names if names.count(name) > 1)

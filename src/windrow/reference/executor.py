@@ -58,7 +58,9 @@ class StreamIntake:
         self._refuse_missing_moments(data)
         for _, moment in data:
             check_instant(moment, f"`{self.stream.wattr}` of stream `{self.stream.name}`")
-        self._refuse_marks_out_of_reach(values)
+        for row in values if self.stream.progress.mark else ():
+            mark = self._evaluated(self.stream.progress.mark, row)
+            check_instant(mark, f"punctuation of stream `{self.stream.name}`")
         self._accept(data, now, clock_of)
         self._observe(values, moments, only_marks, now)
 
@@ -70,11 +72,6 @@ class StreamIntake:
                 code="null-wattr",
                 hint="the windowing attribute cannot be NULL; filter such rows out before",
             )
-
-    def _refuse_marks_out_of_reach(self, values: Sequence[Values]) -> None:
-        for row in values if self.stream.progress.mark else ():
-            mark = self._evaluated(self.stream.progress.mark, row)
-            check_instant(mark, f"punctuation of stream `{self.stream.name}`")
 
     def _accept(
         self, data: Sequence[tuple[Values, int | None]], now: int, clock_of: Callable[[Any], Instant]

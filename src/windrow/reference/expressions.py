@@ -72,15 +72,17 @@ def _in(call: Call, args: tuple[Compiled, ...]) -> Compiled:
     return evaluate
 
 
-def _extremum(better: Callable[[DataType], Callable[[Value, Value], bool]]) -> Lazy:
+def _extremum(greatest: bool) -> Lazy:
     def build(call: Call, args: tuple[Compiled, ...]) -> Compiled:
-        beats = better(call.type)
+        less = comparison.less(call.type)
 
         def evaluate(row: Row, window: WindowContext | None) -> Value:
             best = None
             for arg in args:
                 value = arg(row, window)
-                if value is not None and (best is None or beats(value, best)):
+                if value is not None and (
+                    best is None or (less(best, value) if greatest else less(value, best))
+                ):
                     best = value
             return best
 
@@ -89,29 +91,12 @@ def _extremum(better: Callable[[DataType], Callable[[Value, Value], bool]]) -> L
     return build
 
 
-def _greater_than(kind: DataType) -> Callable[[Value, Value], bool]:
-    below = comparison.less(kind)
-    return lambda a, b: below(b, a)
-
-
 def _isnan(_: Call, args: tuple[Compiled, ...]) -> Compiled:
     def evaluate(row: Row, window: WindowContext | None) -> bool:
         value = args[0](row, window)
         return value is not None and value != value
 
     return evaluate
-
-
-_COMPARISON: dict[str, Lazy] = {
-    "<=>": _null_safe,
-    "in": _in,
-    "greatest": _extremum(_greater_than),
-    "least": _extremum(comparison.less),
-    "isnan": _isnan,
-}
-
-
-# ------------------------------------------------------------ control
 
 
 def _connective(decisive: bool) -> Lazy:
@@ -132,14 +117,6 @@ def _connective(decisive: bool) -> Lazy:
         return evaluate
 
     return build
-
-
-def _is_null(_: Call, args: tuple[Compiled, ...]) -> Compiled:
-    return lambda row, window: args[0](row, window) is None
-
-
-def _is_not_null(_: Call, args: tuple[Compiled, ...]) -> Compiled:
-    return lambda row, window: args[0](row, window) is not None
 
 
 def _case(_: Call, args: tuple[Compiled, ...]) -> Compiled:
@@ -164,30 +141,6 @@ def _coalesce(_: Call, args: tuple[Compiled, ...]) -> Compiled:
         return None
 
     return evaluate
-
-
-def _array(_: Call, args: tuple[Compiled, ...]) -> Compiled:
-    return lambda row, window: tuple(arg(row, window) for arg in args)
-
-
-def _named_struct(_: Call, args: tuple[Compiled, ...]) -> Compiled:
-    return lambda row, window: tuple(arg(row, window) for arg in args[1::2])
-
-
-_CONTROL: dict[str, Lazy] = {
-    "array": _array,
-    "named_struct": _named_struct,
-    "and": _connective(False),
-    "or": _connective(True),
-    "is_null": _is_null,
-    "is_not_null": _is_not_null,
-    "case": _case,
-    "if": _case,
-    "coalesce": _coalesce,
-}
-
-
-# ------------------------------------------------------------ strings
 
 
 def _locate(_: Call, args: tuple[Compiled, ...]) -> Compiled:
@@ -216,14 +169,24 @@ def _concat_ws(_: Call, args: tuple[Compiled, ...]) -> Compiled:
     return evaluate
 
 
-_STRINGS: dict[str, Lazy] = {"locate": _locate, "concat_ws": _concat_ws}
-
-
-LAZY: dict[str, Lazy] = {**_COMPARISON, **_CONTROL, **_STRINGS}
-
-
-# ------------------------------------------------------------ expressions
-
+LAZY: dict[str, Lazy] = {
+    "<=>": _null_safe,
+    "in": _in,
+    "greatest": _extremum(greatest=True),
+    "least": _extremum(greatest=False),
+    "isnan": _isnan,
+    "array": lambda _, args: lambda row, window: tuple(arg(row, window) for arg in args),
+    "named_struct": lambda _, args: lambda row, window: tuple(arg(row, window) for arg in args[1::2]),
+    "and": _connective(False),
+    "or": _connective(True),
+    "is_null": lambda _, args: lambda row, window: args[0](row, window) is None,
+    "is_not_null": lambda _, args: lambda row, window: args[0](row, window) is not None,
+    "case": _case,
+    "if": _case,
+    "coalesce": _coalesce,
+    "locate": _locate,
+    "concat_ws": _concat_ws,
+}
 
 #: Spark computes the divisor first: where that is NULL, the dividend is not computed and cannot fail
 _DIVISIONS = frozenset({"/", "%", "div", "pmod", "try_divide", "try_mod"})

@@ -69,19 +69,17 @@ def number(rows: Sequence[Element], *, by_key: bool, by_arrival: bool = False) -
     groups: dict[tuple[Any, ...], list[int]] = {}
     for place, row in enumerate(rows):
         groups.setdefault(row.key if by_key else (), []).append(place)
-    return [_partition(key, places, rows, by_key, by_arrival) for key, places in groups.items()]
-
-
-def _partition(
-    key: tuple[Any, ...], places: list[int], rows: Sequence[Element], by_key: bool, by_arrival: bool
-) -> Partition:
-    if by_arrival:
-        places.sort(key=lambda place: rows[place].row_num)
-    else:
-        places.sort(key=lambda place: (rows[place].t, rows[place].order, rows[place].row_num))
-    own = by_arrival and not by_key
-    positions = [rows[place].row_num for place in places] if own else range(1, len(places) + 1)
-    return Partition(key, places, positions, list(accumulate((rows[place].t for place in places), max)))
+    found = []
+    for key, places in groups.items():
+        if by_arrival:
+            places.sort(key=lambda place: rows[place].row_num)
+        else:
+            places.sort(key=lambda place: (rows[place].t, rows[place].order, rows[place].row_num))
+        own = by_arrival and not by_key
+        positions = [rows[place].row_num for place in places] if own else range(1, len(places) + 1)
+        times = list(accumulate((rows[place].t for place in places), max))
+        found.append(Partition(key, places, positions, times))
+    return found
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ Constants are what sketches are given: errors, fractions, whole numbers and type
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from decimal import Decimal
 from enum import Enum
@@ -215,25 +215,20 @@ def error_of(name: str, given: Any, least: float) -> float:
     >>> error_of("APPROX_QUANTILE", Decimal("0.02"), 0.001)
     0.02
     """
-    is_number = isinstance(given, int | float | Decimal) and not isinstance(given, bool)
-    if not is_number or not least <= given < 1:
-        raise QueryError(
-            f"no {name} with an error of {_shown(given)}",
-            code="bad-aggregate",
-            hint=f"the error is a number from {least:g} to below 1",
-        )
-    return float(given)
+    hint = f"the error is a number from {least:g} to below 1"
+    return _number(given, lambda error: least <= error < 1, f"{name} with an error of", hint)
 
 
 def fraction_of(name: str, given: Any) -> float:
     """A fraction from 0 to 1."""
+    hint = "the fraction is a number from 0 to 1"
+    return _number(given, lambda fraction: 0 <= fraction <= 1, f"{name} at", hint)
+
+
+def _number(given: Any, fits: Callable[[Any], bool], what: str, hint: str) -> float:
     is_number = isinstance(given, int | float | Decimal) and not isinstance(given, bool)
-    if not is_number or not 0 <= given <= 1:
-        raise QueryError(
-            f"no {name} at {_shown(given)}",
-            code="bad-aggregate",
-            hint="the fraction is a number from 0 to 1",
-        )
+    if not is_number or not fits(given):
+        raise QueryError(f"no {what} {_shown(given)}", code="bad-aggregate", hint=hint)
     return float(given)
 
 

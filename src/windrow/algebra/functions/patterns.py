@@ -315,16 +315,10 @@ def _extract(name: str, args: tuple[Expression, ...]) -> Expression:
     return Call(name, (text, pattern, group), STRING)
 
 
-def _matches_nothing(pattern: Expression) -> bool:
-    """Whether the empty text is one of its matches."""
-    text = constant("regexp_replace", pattern, "the pattern")
-    return text is not None and compile_pattern(text).search("") is not None
-
-
 def _replace(name: str, args: tuple[Expression, ...]) -> Expression:
     accepted = accept(name, args, (TEXT,))
-    groups = _pattern_groups(name, accepted[1])
-    if _matches_nothing(accepted[1]):
+    groups, pattern = _pattern_groups(name, accepted[1]), constant(name, accepted[1], "the pattern")
+    if pattern is not None and compile_pattern(pattern).search(""):
         raise QueryError(
             "a pattern that matches the empty text replaces in places where Java and others disagree",
             code="bad-pattern",
