@@ -44,9 +44,7 @@ class NotPlainError(TypeError):
 
 def encoded(value: Any) -> bytes:
     """A value as bytes."""
-    out = bytearray()
-    _write(out, value, _DEPTH)
-    return bytes(out)
+    return _written(value, _DEPTH)
 
 
 def decoded(data: bytes) -> Any:
@@ -60,70 +58,50 @@ def decoded(data: bytes) -> Any:
     return value
 
 
-def _write(out: bytearray, value: Any, depth: int) -> None:
+def _written(value: Any, depth: int) -> bytes:
     kind = type(value)
     if depth == 0:
         raise NotPlainError(f"it is more than {_DEPTH} values deep, or holds itself")
     if kind is float:
-        out += b"f"
-        out += _FLOAT.pack(value)
-    elif kind is int:
-        _write_int(out, value)
-    elif kind is str:
-        _write_bytes(out, b"s", value.encode("utf-8", "surrogatepass"))
-    elif kind in _CONTAINERS:
+        return b"f" + _FLOAT.pack(value)
+    if kind is int:
+        return _int(value)
+    if kind in _SINGLE:
+        return _SINGLE[kind](value)
+    if kind in _CONTAINERS:
         tag, items = _CONTAINERS[kind]
-        _write_number(out, tag, len(value))
-        for each in items(value):
-            _write(out, each, depth - 1)
-    elif kind in _SETS:
-        _write_number(out, _SETS[kind], len(value))
-        out += b"".join(sorted(_inner(each, depth) for each in value))
-    elif kind in _SINGLE:
-        out += _SINGLE[kind](value)
-    elif kind in _AS_BYTES:
+        return tag + _number(len(value)) + b"".join([_written(each, depth - 1) for each in items(value)])
+    if kind in _SETS:
+        return (
+            _SETS[kind] + _number(len(value)) + b"".join(sorted(_written(each, depth - 1) for each in value))
+        )
+    if kind in _AS_BYTES:
         tag, content = _AS_BYTES[kind]
-        _write_bytes(out, tag, content(value))
-    elif kind in _AS_PARTS:
+        return _with_length(tag, content(value))
+    if kind in _AS_PARTS:
         tag, parts = _AS_PARTS[kind]
-        out += tag
-        _write(out, parts(value), depth - 1)
-    elif isinstance(value, np.generic | np.ndarray) and _DTYPE.fullmatch(value.dtype.str):
-        _write_array(out, value, depth)
-    else:
-        raise NotPlainError(f"it holds a value of type {kind.__name__}")
+        return tag + _written(parts(value), depth - 1)
+    is_array = kind is np.ndarray
+    is_number = isinstance(value, np.generic) and kind is value.dtype.type
+    if (is_array or is_number) and _DTYPE.fullmatch(value.dtype.str):
+        # in the order of rows, whatever the order was in memory
+        numbers = value.dtype.str, tuple(value.shape), value.tobytes()
+        return (b"a" if is_array else b"g") + _written(numbers, depth - 1)
+    raise NotPlainError(f"it holds a value of type {kind.__name__}")
 
 
-def _inner(value: Any, depth: int) -> bytes:
-    out = bytearray()
-    _write(out, value, depth - 1)
-    return bytes(out)
+def _number(number: int) -> bytes:
+    return _SMALL.pack(number) if number < 0xFFFFFFFF else _SMALL.pack(0xFFFFFFFF) + _LARGE.pack(number)
 
 
-def _write_number(out: bytearray, tag: bytes, number: int) -> None:
-    out += tag
-    out += _SMALL.pack(number) if number < 0xFFFFFFFF else _SMALL.pack(0xFFFFFFFF) + _LARGE.pack(number)
+def _with_length(tag: bytes, data: bytes) -> bytes:
+    return tag + _number(len(data)) + data
 
 
-def _write_bytes(out: bytearray, tag: bytes, data: bytes) -> None:
-    _write_number(out, tag, len(data))
-    out += data
-
-
-def _write_int(out: bytearray, value: int) -> None:
+def _int(value: int) -> bytes:
     if -(1 << 63) <= value < 1 << 63:
-        out += b"i"
-        out += _INT.pack(value)
-    else:
-        _write_bytes(out, b"I", value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True))
-
-
-def _write_array(out: bytearray, value: Any, depth: int) -> None:
-    """A number or an array of numpy; in the order of rows, whatever the order was in memory."""
-    if type(value) not in (np.ndarray, value.dtype.type):
-        raise NotPlainError(f"it holds a value of type {type(value).__name__}")
-    out += b"a" if isinstance(value, np.ndarray) else b"g"
-    _write(out, (value.dtype.str, tuple(value.shape), value.tobytes()), depth - 1)
+        return b"i" + _INT.pack(value)
+    return _with_length(b"I", value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True))
 
 
 def _zone(zone: tzinfo | None) -> int | None:
@@ -161,6 +139,7 @@ _SINGLE: dict[type, Callable[[Any], bytes]] = {
     complex: lambda value: b"c" + _COMPLEX.pack(value.real, value.imag),
 }
 _AS_BYTES: dict[type, tuple[bytes, Callable[[Any], bytes]]] = {
+    str: (b"s", lambda value: value.encode("utf-8", "surrogatepass")),
     bytes: (b"b", bytes),
     bytearray: (b"B", bytes),
     Decimal: (b"d", lambda value: str(value).encode()),
