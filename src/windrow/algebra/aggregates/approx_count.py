@@ -69,15 +69,9 @@ class Waved(AggregateFunction):
         super().__init__(*params)
         self.error = error_of(self.name, self.params[0], LEAST_ERROR)
         self.params = (self.error,)
-
-    @property
-    def marks(self) -> int:
-        """How many multiples of each power of two are marked."""
-        return math.ceil(1 / self.error) + 1
-
-    @property
-    def error_bound(self) -> str:
-        return (
+        #: how many multiples of each power of two are marked
+        self.marks = math.ceil(1 / self.error) + 1
+        self.error_bound = (
             f"relative error below {100 * self.error:.4g} %, always; state at most {self.marks} rows per"
             " group and power of two up to the value"
         )

@@ -38,29 +38,16 @@ class ApproxCountDistinct(AggregateFunction):
     duplicate_insensitive = True
     size = Size.SKETCH
     gray = Gray.ALGEBRAIC
+    #: the number of the register, a count of rows, and the rank
+    cell_bytes = 4 + 8 + 1
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
         self.error = error_of(self.name, self.params[0], LEAST_ERROR)
         self.params = (self.error,)
         self.precision = max(4, math.ceil(2 * math.log2(SPREAD / self.error)))
-
-    @property
-    def registers(self) -> int:
-        return 1 << self.precision
-
-    @property
-    def most_cells(self) -> int:
-        return self.registers
-
-    @property
-    def cell_bytes(self) -> int:
-        """The number of the register, a count of rows, and the rank."""
-        return 4 + 8 + 1
-
-    @property
-    def error_bound(self) -> str:
-        return f"relative standard error {100 * SPREAD / math.sqrt(self.registers):.2g} %"
+        self.registers = self.most_cells = 1 << self.precision
+        self.error_bound = f"relative standard error {100 * SPREAD / math.sqrt(self.registers):.2g} %"
 
     def identity(self) -> Registers:
         return ()

@@ -48,14 +48,8 @@ class ApproxFrequency(Counting):
         self.error = error_of(self.name, error, LEAST_ERROR)
         self.params = (self.value, self.error)
         self.width = width_of(self.error)
-
-    @property
-    def most_cells(self) -> int:
-        return LINES * self.width
-
-    @property
-    def error_bound(self) -> str:
-        return (
+        self.most_cells = LINES * self.width
+        self.error_bound = (
             f"never too low; too high by at most {100 * math.e / self.width:.2g} % of the number of values,"
             " in 99.3 % of cases"
         )

@@ -43,14 +43,10 @@ class ApproxQuantile(Counting):
         self.error = error_of(self.name, error, LEAST_ERROR)
         self.params = (self.fraction, self.error)
         self.steps = math.ceil((1 / self.error - 1) / 2)
-
-    @property
-    def most_cells(self) -> int:
-        return 2 * greatest(self.steps) + 2
-
-    @property
-    def error_bound(self) -> str:
-        return f"relative error at most {100 * self.error:.4g} % of the value of that rank, always"
+        self.most_cells = 2 * greatest(self.steps) + 2
+        self.error_bound = (
+            f"relative error at most {100 * self.error:.4g} % of the value of that rank, always"
+        )
 
     def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
         return () if args[0] is None else ((bucket(float(args[0]), self.steps), 1),)

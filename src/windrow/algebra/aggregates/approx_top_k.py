@@ -39,10 +39,7 @@ class ApproxTopK(frequent.ListedCounts):
         k, capacity = self.params
         self.k = base.whole_of(self.name, k, "k")
         self.capacity = base.whole_of(self.name, capacity, "capacity", least=self.k)
-
-    @property
-    def error_bound(self) -> str:
-        return (
+        self.error_bound = (
             f"counts never too high, too low by at most {100 / (self.capacity + 1):.2g} % of the number of"
             f" values; exact up to {self.capacity} different values per pane and group, of which no more are"
             " kept once it is over"

@@ -81,6 +81,12 @@ class AggregateFunction(ABC):
     size: Size = Size.BOUNDED
     differential: Differential = Differential.NONE
     gray: Gray = Gray.DISTRIBUTIVE
+    #: the most parts a sketch ever consists of; None for what is no sketch
+    most_cells: int | None = None
+    #: what a part of a sketch takes: its key, a count, and what else it keeps
+    cell_bytes: int = 16
+    #: how far the value may be from the exact one, in words; None where it is exact
+    error_bound: str | None = None
 
     def __init__(self, *params: Any) -> None:
         left_out = len(self.parameters) + len(self.options) - len(params)
@@ -123,23 +129,6 @@ class AggregateFunction(ABC):
         for state in states:
             result = self.combine(result, state)
         return result
-
-    # ------------------------------------------------------------ sketches
-
-    @property
-    def most_cells(self) -> int | None:
-        """The most parts a sketch ever consists of; None for what is no sketch."""
-        return None
-
-    @property
-    def cell_bytes(self) -> int:
-        """What a part of a sketch takes: its key, a count, and what else it keeps."""
-        return 16
-
-    @property
-    def error_bound(self) -> str | None:
-        """How far the value may be from the exact one, in words; None where it is exact."""
-        return None
 
     # ------------------------------------------------------------ types
 

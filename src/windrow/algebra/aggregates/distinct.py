@@ -40,10 +40,7 @@ class DistinctValues(Counting):
         self.arity = max(1, least), most
         super().__init__(*inner.params)
         self.inner = inner
-
-    @property
-    def error_bound(self) -> str | None:
-        return self.inner.error_bound
+        self.error_bound = inner.error_bound
 
     def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
         return () if None in args else ((sortable(args), 1),)

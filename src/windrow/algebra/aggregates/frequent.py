@@ -74,10 +74,7 @@ class Frequent(ListedCounts):
         super().__init__(*params)
         (k,) = self.params
         self.k = self.capacity = whole_of(self.name, k, "k")
-
-    @property
-    def error_bound(self) -> str:
-        return (
+        self.error_bound = (
             f"only values above the sum of the {_ordinal(self.k)} highest counts of all panes; such a value"
             " may be missing, and its count too low, never too high"
         )
