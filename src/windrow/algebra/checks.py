@@ -5,7 +5,7 @@ The nodes call these when they are made, so that an illegal plan cannot exist.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from windrow.algebra.aggregates import make
@@ -289,7 +289,8 @@ def _domains_agree(emit: Emit) -> None:
 
 
 def _restore_is_defined(emit: Emit) -> None:
-    if any(call.function in _NEEDS_SUB_WINDOWS for call in _calls(emit.input)):
+    calls = (call for node in emit.input.own_nodes for _, call in getattr(node, "aggregates", ()))
+    if any(call.function in _NEEDS_SUB_WINDOWS for call in calls):
         raise QueryError(
             f"{emit.word.value} takes SLIDE for a refresh period of windows that move at every instant, which"
             " have no sub-windows to keep lists of",
@@ -310,10 +311,3 @@ def _restore_is_defined(emit: Emit) -> None:
             code="restore",
             hint="give all windows the same SLIDE and ORIGIN",
         )
-
-
-def _calls(plan: Plan) -> Iterator[AggregateCall]:
-    """The aggregates of a query, down to its windows."""
-    yield from (call for _, call in getattr(plan, "aggregates", ()))
-    for part in () if plan in plan.leaves else plan.children:
-        yield from _calls(part)

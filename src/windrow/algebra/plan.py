@@ -79,11 +79,16 @@ class Plan:
                 changed[part.name] = tuple(left.pop(0) for _ in value)
         return replace(self, **changed)
 
-    def walk(self) -> Iterator[Plan]:
-        """This node and all below it, parents first; nested queries included."""
+    def walk(self, until: tuple[type[Plan], ...] = ()) -> Iterator[Plan]:
+        """This node and all below it, parents first; with nested queries, or `until` some kinds of nodes."""
         yield self
-        for child in self.children:
-            yield from child.walk()
+        for child in () if isinstance(self, until) else self.children:
+            yield from child.walk(until)
+
+    @property
+    def own_nodes(self) -> Iterator[Plan]:
+        """The nodes of this query, down to its windows."""
+        return self.walk((Window,))
 
     def rewrite(self, change: Callable[[Plan], Plan]) -> Plan:
         """The tree with `change` applied to every node, children first; nested queries included."""
@@ -192,7 +197,8 @@ class Window(Plan):
     @cached_property
     def origins(self) -> tuple[Scan | Subquery, ...]:
         """The scans and nested queries whose rows enter this window."""
-        return tuple(_origins(self.input))
+        kinds = Scan, Subquery
+        return tuple(node for node in self.input.walk(kinds) if isinstance(node, kinds))
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -296,7 +302,7 @@ class Emit(Plan):
         if self.word not in (StreamWord.AUTO, StreamWord.RSTREAM) or len(self.leaves) != 1:
             return False
         return isinstance(self.leaves[0].spec, SessionWindow) and any(
-            node.aggregates_rows for node in nodes_to_windows(self.input)
+            node.aggregates_rows for node in self.input.own_nodes
         )
 
     @property
@@ -328,21 +334,13 @@ class StreamUnion(Plan):
         return patterns.merged([branch.label for branch in self.inputs])
 
 
-def _origins(plan: Plan) -> Iterator[Scan | Subquery]:
-    if isinstance(plan, Scan | Subquery):
-        yield plan
-        return
-    for child in plan.children:
-        yield from _origins(child)
-
-
 def _internal_label(plan: Plan) -> Label:
-    if any(node.retracts_results for node in nodes_to_windows(plan)):
+    if any(node.retracts_results for node in plan.own_nodes):
         return plan.label
     external = [part.label for part in _external_parts(plan)]
     if all(label.pattern is patterns.Pattern.MON for label in external):
         return Label(patterns.Pattern.MON, "all windows are INTERNAL: results outlive them")
-    if any(node.aggregates_rows for node in nodes_to_windows(plan)):
+    if any(node.aggregates_rows for node in plan.own_nodes):
         return patterns.AGGREGATED
     return patterns.interfering(external, "external windows")
 
@@ -354,10 +352,3 @@ def _external_parts(plan: Plan) -> Iterator[Plan]:
         return
     for child in () if isinstance(plan, Window) else plan.children:
         yield from _external_parts(child)
-
-
-def nodes_to_windows(plan: Plan) -> Iterator[Plan]:
-    """The nodes of this query, down to its windows."""
-    yield plan
-    for child in () if isinstance(plan, Window) else plan.children:
-        yield from nodes_to_windows(child)

@@ -1,8 +1,8 @@
 """The algebra of aggregates: facts and laws that executors and rules rely on; all of them, by SQL names.
 
-A new one is a class in a file of its own and an import here. User-defined aggregates are found by the same
-functions, and are not among the `names`. `make` gives an aggregate; `fold` its lifted rows in any grouping,
-and `lower` the state.
+A new one is a class in a file of its own, and in its family here. User-defined aggregates are found by the
+same functions, and are not among the `names`. `make` gives an aggregate; `fold` its lifted rows in any
+grouping, and `lower` the state.
 
 >>> make("quantile", (0.9,))
 QUANTILE(0.9)
@@ -67,12 +67,17 @@ _ALIASES: dict[str, type[AggregateFunction]] = {
     "STDDEV": StddevSamp,
     "VARIANCE": VarSamp,
 }
-#: all that are imported here
-_REGISTRY: dict[str, type[AggregateFunction]] = _ALIASES | {
-    kind.name: kind
-    for kind in list(globals().values())
-    if isinstance(kind, type) and issubclass(kind, AggregateFunction) and hasattr(kind, "name")
-}
+_FAMILIES: tuple[tuple[type[AggregateFunction], ...], ...] = (
+    (Count, Sum, Average),
+    (VarPop, VarSamp, StddevPop, StddevSamp),
+    (CovarPop, CovarSamp, Corr, RegrSlope, RegrIntercept),
+    (Min, Max, AnyValue, MinBy, MaxBy, First, Last),
+    (BoolAnd, BoolOr, BitAnd, BitOr, BitXor),
+    (Median, Quantile, PercentileDisc, Mode, Histogram, TopK, HeavyHitters, Frequent),
+    (ArrayAgg, StringAgg, ListAgg),
+    (ApproxCount, ApproxSum, ApproxCountDistinct, ApproxFrequency, ApproxQuantile, ApproxTopK),
+)
+_REGISTRY = _ALIASES | {kind.name: kind for family in _FAMILIES for kind in family}
 
 
 def names() -> tuple[str, ...]:

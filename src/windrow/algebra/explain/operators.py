@@ -10,7 +10,7 @@ Windows, lengths and punctuation policies as a reader writes them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context
 
@@ -229,7 +229,7 @@ class Spelling:
 
     @classmethod
     def of(cls, emit: Emit) -> Spelling:
-        nodes = list(_own_nodes(emit))
+        nodes = list(emit.walk((Subquery,)))
         names = {name for node in nodes for name in node.schema.names if _PREFIX.search(name)}
         sources = sum(isinstance(node, Scan | Subquery | TableScan) for node in nodes)
         return cls(bare=sources == 1 and len({_PREFIX.sub("", name) for name in names}) == len(names))
@@ -352,10 +352,3 @@ def _as(text: str, name: str) -> str:
 
 def _aliased(name: str, alias: str) -> str:
     return name if name == alias else f"{name} AS {alias}"
-
-
-def _own_nodes(plan: Plan) -> Iterator[Plan]:
-    """The nodes of this query, without those of nested queries."""
-    yield plan
-    for child in () if isinstance(plan, Subquery) else plan.children:
-        yield from _own_nodes(child)

@@ -20,7 +20,7 @@ from math import gcd
 from windrow.algebra.catalog import Stream
 from windrow.algebra.explain.operators import quantity
 from windrow.algebra.operators import Aggregate, Distinct, Except, Exists, Join
-from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
+from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.errors import folded
 from windrow.windows import domain, landmark, progress, ranges, session
 
@@ -72,7 +72,8 @@ def _of_node(node: Plan) -> Iterator[tuple[str, str, str]]:
 
 
 def _unbounded_groups(node: Aggregate) -> Iterator[tuple[str, str, str]]:
-    if not node.keys or any(isinstance(below, Aggregate | Join) for below in _below(node)):
+    below = (each for each in node.own_nodes if each is not node)
+    if not node.keys or any(isinstance(each, Aggregate | Join) for each in below):
         return
     for leaf in _for_ever(node):
         if isinstance(leaf.spec, ranges.UnboundedWindow):
@@ -110,14 +111,6 @@ def _one_session(node: Aggregate) -> Iterator[tuple[str, str, str]]:
                 f" {quantity(leaf.spec.gap, leaf.domain)}: it may never close",
                 f"write PARTITION BY {_plain(node.keys[0][0])} in the window",
             )
-
-
-def _below(node: Plan) -> Iterator[Plan]:
-    """What is below a node, of the same query."""
-    for child in node.children:
-        if not isinstance(child, Window | Subquery):
-            yield child
-            yield from _below(child)
 
 
 def _for_ever(node: Plan) -> Iterator[Window]:

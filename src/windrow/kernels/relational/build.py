@@ -12,7 +12,7 @@ from windrow.algebra.aggregates import Size, function_of
 from windrow.algebra.expressions import Expression
 from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
 from windrow.algebra.operators import Over
-from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window, nodes_to_windows
+from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail
@@ -132,7 +132,7 @@ class Builder:
     def _staying(self) -> Operator:
         """Results over INTERNAL windows: rows that meet, or one γ on top, are told by their pieces alone."""
         emit = self.emit
-        nodes = list(nodes_to_windows(emit.input))
+        nodes = list(emit.input.own_nodes)
         plan = _below_rows(emit.input)
         grouped = isinstance(plan, ops.Aggregate)
         outlasting = all(leaf.spec.internal or leaf.label.pattern is Pattern.MON for leaf in emit.leaves)

@@ -207,8 +207,8 @@ FUNCTIONS: dict[str, Strict] = {
 _MOST_DIGITS = 400
 
 
-def real(function: Callable[[float], float]) -> Strict:
-    """A function of doubles: NaN where it has no value, infinite where it has no bound."""
+def real(function: Callable[[float], float], *, odd: bool = False) -> Strict:
+    """A function of doubles: NaN without a value, infinite without a bound, if `odd` to both sides."""
 
     def safe(value: float) -> float:
         try:
@@ -216,19 +216,7 @@ def real(function: Callable[[float], float]) -> Strict:
         except ValueError:
             return math.nan
         except OverflowError:
-            return math.inf
-
-    return plain(safe)
-
-
-def _odd(function: Callable[[float], float]) -> Strict:
-    """The same for a function that grows to both sides."""
-
-    def safe(value: float) -> float:
-        try:
-            return numbers.one_nan(function(value))
-        except OverflowError:
-            return math.copysign(math.inf, value)
+            return math.copysign(math.inf, value) if odd else math.inf
 
     return plain(safe)
 
@@ -238,9 +226,7 @@ def _logarithm(function: Callable[[float], float], above: float = 0.0) -> Strict
 
 
 def _log(call: Call) -> Callable[..., Value]:
-    if len(call.args) == 1:
-        return lambda x: None if x <= 0 else numbers.one_nan(math.log(x))
-    return _log_to_base
+    return _logarithm(math.log)(call) if len(call.args) == 1 else _log_to_base
 
 
 def _log_to_base(base: float, x: float) -> float | None:
@@ -354,7 +340,7 @@ NUMERIC: dict[str, Strict] = {
     "acos": real(math.acos),
     "atan": real(math.atan),
     "atan2": plain(lambda y, x: numbers.one_nan(math.atan2(y + 0.0, x + 0.0))),
-    "sinh": _odd(math.sinh),
+    "sinh": real(math.sinh, odd=True),
     "cosh": real(math.cosh),
     "tanh": real(math.tanh),
     "degrees": real(math.degrees),

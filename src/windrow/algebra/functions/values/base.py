@@ -22,16 +22,16 @@ def plain(function: Callable[..., Value]) -> Strict:
 
 def forgiving(implementation: Strict) -> Strict:
     """The `try_` form: NULL where the function fails. Errors of its arguments remain errors."""
+    return lambda call: attempt(implementation(call))
 
-    def build(call: Call) -> Callable[..., Value]:
-        function = implementation(call)
 
-        def attempt(*values: Value) -> Value:
-            try:
-                return function(*values)
-            except DataError:
-                return None
+def attempt(function: Callable[..., Value]) -> Callable[..., Value]:
+    """The function, NULL where it fails."""
 
-        return attempt
+    def attempted(*values: Value) -> Value:
+        try:
+            return function(*values)
+        except DataError:
+            return None
 
-    return build
+    return attempted

@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 
 from windrow.algebra.functions import calendar
 from windrow.algebra.functions.values import numbers
-from windrow.algebra.functions.values.base import Value
+from windrow.algebra.functions.values.base import Value, attempt
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 
@@ -247,25 +247,10 @@ def _region_offset(zone: str, local: int) -> int | None:
 
 def caster(source: DataType, target: DataType, safe: bool) -> Callable[[Value], Value]:
     """The conversion of a value that is not NULL; `safe` gives NULL where it fails."""
-    convert = _converter(source, target)
-    if not safe:
-        return convert
-
-    def attempt(value: Value) -> Value:
-        try:
-            return convert(value)
-        except DataError:
-            return None
-
-    return attempt
-
-
-def _converter(source: DataType, target: DataType) -> Converter:
     if source == target or Kind.NULL in (source.kind, target.kind):
         return lambda value: value
-    maker = CASTS.get(source.kind, {}).get(target.kind)
-    assert maker is not None, f"no cast from {source} to {target}"
-    return maker(source, target)
+    convert = CASTS[source.kind][target.kind](source, target)
+    return attempt(convert) if safe else convert
 
 
 def _bad(value: Value, source: DataType, target: DataType) -> DataError:
