@@ -222,15 +222,12 @@ class QueryEvaluation:
         last = self._last_report(ends[-1])
         for start, stop in zip(ends, [*ends[1:], last + 1], strict=True):
             slides = [self._slides_of(leaf, start - 1, min(stop - 1, last)) for leaf in self.emit.leaves]
-            if self._any_window_has_rows(start):
+            snapshot = self._snapshot(start)
+            if any(snapshot.facts(leaf) for leaf in self.emit.leaves):
                 found.update(*slides)
             else:
                 found.update(sorted(instants[0] for instants in slides if instants)[:1])
         return sorted(found)
-
-    def _any_window_has_rows(self, at: int) -> bool:
-        snapshot = self._snapshot(at)
-        return any(snapshot.facts(leaf) for leaf in self.emit.leaves)
 
     def _slides_of(self, leaf: Window, after: int, until: int) -> Sequence[int]:
         spec, rows = leaf.spec, self.leaves[leaf].elements
@@ -242,24 +239,22 @@ class QueryEvaluation:
         return sorted(report.at for report in spec.reports(rows) if after < report.at <= until)
 
     def _last_refresh(self, last_end: int) -> int:
-        """Up to the clock; at the end of input, the first after the last endpoint, and no earlier than the
-        clock had come before."""
+        """At the end of input, the first after the last endpoint."""
         tables = [join.table.table.name for join in self.emit.walk() if isinstance(join, TableJoin)]
         changed = [change.at for name in tables for change in self.world.tables.get(name, ())]
         ends = [last_end, *(int(at) + 1 for at in changed if at > -INFINITY)]
-        if self.clock != INFINITY:
-            return int(self.clock)
-        first = self.emit.leaves[0].spec.first_after(max(ends))
-        return first if self.reached == -INFINITY else max(first, int(self.reached))
+        return self._last(self.emit.leaves[0].spec.first_after(max(ends)))
 
     def _last_report(self, last_end: int) -> int:
-        """Up to the clock; at the end of input, the first reporting instant at or after the last endpoint,
-        and no earlier than the clock had come before."""
+        """At the end of input, the first reporting instant at or after the last endpoint."""
+        grids = [leaf.spec for leaf in self.emit.leaves if leaf.spec.grid]
+        return self._last(min((spec.first_after(last_end - 1) for spec in grids), default=last_end))
+
+    def _last(self, first: int) -> int:
+        """Up to the clock; at the end of input `first`, and no earlier than the clock had come before."""
         if self.clock != INFINITY:
             return int(self.clock)
-        grids = [leaf.spec for leaf in self.emit.leaves if leaf.spec.grid]
-        last = min((spec.first_after(last_end - 1) for spec in grids), default=last_end)
-        return last if self.reached == -INFINITY else max(last, int(self.reached))
+        return first if self.reached == -INFINITY else max(first, int(self.reached))
 
 
 def lag_of(emit: Emit) -> int:

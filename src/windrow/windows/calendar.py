@@ -78,9 +78,6 @@ class CalendarGrid(Grid):
     def first_after(self, instant: int) -> int:
         return int(self.nexts(np.array([instant]))[0])
 
-    def instants(self, after: int, until: int) -> Sequence[int]:
-        return [self.end(w) for w in self.ending_in(after, until)]
-
     def nexts(self, instants: Ints) -> Ints:
         return self.at(self.numbers(instants) + 1)
 

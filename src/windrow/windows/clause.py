@@ -368,11 +368,6 @@ def _landmark(scope: ClauseScope) -> WindowSpec:
     return landmark.LandmarkWindow(clause.start, clause.until, slide, clause.origin, **scope.common)
 
 
-def _session(scope: ClauseScope) -> WindowSpec:
-    gap = scope.ticks(scope.size("SESSION"), scope.attribute)
-    return session.SessionWindow(gap, scope.clause.partition_by, scope.clause.inclusive, **scope.common)
-
-
 def _cumulate(scope: ClauseScope) -> WindowSpec:
     size, step = scope.ticks(scope.size("CUMULATE"), scope.attribute), scope.period(scope.attribute)
     if step is None:
@@ -401,17 +396,20 @@ def _refuse_step(scope: ClauseScope, size: int, step: int) -> NoReturn:
     raise QueryError(message, code="window-size", hint=hint)
 
 
-def _lifetime(scope: ClauseScope) -> WindowSpec:
-    return lifetime.LifetimeWindow(scope.clause.lifetime, scope.clause.lifetime_scale, **scope.common)
-
-
 _KINDS: dict[str, Callable[[ClauseScope], WindowSpec]] = {
     "RANGE": _range,
     "ROWS": _rows,
     "LANDMARK": _landmark,
     "UNBOUNDED": lambda scope: ranges.UnboundedWindow(**scope.common),
     "NOW": lambda scope: ranges.NowWindow(**scope.common),
-    "LIFETIME": _lifetime,
-    "SESSION": _session,
+    "LIFETIME": lambda scope: lifetime.LifetimeWindow(
+        scope.clause.lifetime, scope.clause.lifetime_scale, **scope.common
+    ),
+    "SESSION": lambda scope: session.SessionWindow(
+        scope.ticks(scope.size("SESSION"), scope.attribute),
+        scope.clause.partition_by,
+        scope.clause.inclusive,
+        **scope.common,
+    ),
     "CUMULATE": _cumulate,
 }

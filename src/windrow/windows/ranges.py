@@ -61,7 +61,12 @@ class _Ranged(OwnInterval):
 
     @property
     def label(self) -> Label:
-        return _label(self.range, self.slide)
+        if self.slide is not None and self.range % self.slide:
+            return Label(
+                Pattern.WK, "SLIDE does not divide RANGE: lifetimes differ, in FIFO order", fifo=True
+            )
+        why = "SLIDE divides RANGE: " if self.slide is not None else ""
+        return Label(Pattern.WKS, f"{why}every row lives for RANGE", lifetime=self.range, fifo=True)
 
     def spans(self, t: Any, lifetimes: Any = None) -> tuple[Any, Any]:
         shown = t + self._lag if self._lag else t
@@ -136,16 +141,6 @@ class LaggedWindow(_Ranged):
     @property
     def _length(self) -> Hashable:
         return "LAG", self.range, self.lag
-
-
-def _label(length: int, slide: int | None) -> Label:
-    if slide is None:
-        return Label(Pattern.WKS, "every row lives for RANGE", lifetime=length, fifo=True)
-    if length % slide == 0:
-        return Label(
-            Pattern.WKS, "SLIDE divides RANGE: every row lives for RANGE", lifetime=length, fifo=True
-        )
-    return Label(Pattern.WK, "SLIDE does not divide RANGE: lifetimes differ, in FIFO order", fifo=True)
 
 
 @dataclass(frozen=True)

@@ -66,9 +66,9 @@ class Grid(ABC):
     def ending_in(self, after: int, until: int) -> Sequence[int]:
         """The ids w with after < E <= until."""
 
-    @abstractmethod
     def instants(self, after: int, until: int) -> Sequence[int]:
         """The slide instants E with after < E <= until."""
+        return [self.end(w) for w in self.ending_in(after, until)]
 
     @abstractmethod
     def nexts(self, instants: Any) -> Any:

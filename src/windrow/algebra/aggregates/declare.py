@@ -73,21 +73,14 @@ def members(thing: Any) -> list[Any]:
 def _words(part: Any, depth: int) -> Iterator[str]:
     """Everything that counts, as text without addresses."""
     yield type(part).__name__
-    plain = _plain(part)
-    if plain is not None:
-        yield plain
-    elif depth > 0:
-        for each in _inner(part):
-            yield from _words(each, depth - 1)
-
-
-def _plain(part: Any) -> str | None:
     match part:
         case None | bool() | int() | float() | complex() | str() | bytes():
-            return repr(part)
+            yield repr(part)
         case ModuleType() | BuiltinFunctionType() | type():
-            return f"{part.__name__}"
-    return None
+            yield part.__name__
+        case _:
+            for each in _inner(part) if depth > 0 else ():
+                yield from _words(each, depth - 1)
 
 
 def _inner(part: Any) -> list[Any]:

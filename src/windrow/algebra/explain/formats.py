@@ -191,9 +191,12 @@ COLOURS: dict[Pattern | None, str] = {
 def as_dot(explanation: Explanation) -> str:
     """The explanation as one digraph."""
     title = explanation.name or "query"
+    caption = (
+        f"{explanation.name}\n" if explanation.name else ""
+    ) + f"{explanation.word}: {explanation.meaning}"
     lines = [
         f"digraph {quoted(title)} {{",
-        f"  graph [rankdir=BT, fontname=Helvetica, labelloc=t, label={quoted(_caption(explanation))}];",
+        f"  graph [rankdir=BT, fontname=Helvetica, labelloc=t, label={quoted(caption)}];",
         '  node [shape=box, style="rounded,filled", fontname=Helvetica];',
         "  edge [fontname=Helvetica, fontsize=10];",
         *(f"  {line};" for line in _graph(explanation.plan)),
@@ -202,25 +205,16 @@ def as_dot(explanation: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _caption(explanation: Explanation) -> str:
-    name = f"{explanation.name}\n" if explanation.name else ""
-    return f"{name}{explanation.word}: {explanation.meaning}"
-
-
 def _graph(plan: ExplainStep) -> Iterator[str]:
     """A node per step, and an edge from each step to the one that reads it, labelled with its pattern."""
     names = {id(step): f"n{number}" for number, step in enumerate(plan.walk())}
     for step in plan.walk():
-        colour = COLOURS[step.pattern]
-        yield f'{names[id(step)]} [label={quoted(_label(step))}, fillcolor="{colour}"]'
+        label = f"{step.operator}\n{step.state}" if step.state else step.operator
+        yield f'{names[id(step)]} [label={quoted(label)}, fillcolor="{COLOURS[step.pattern]}"]'
     for step in plan.walk():
         for part in step.inputs:
             pattern = "" if part.pattern is None else f" [label={part.pattern.name}]"
             yield f"{names[id(part)]} -> {names[id(step)]}{pattern}"
-
-
-def _label(step: ExplainStep) -> str:
-    return f"{step.operator}\n{step.state}" if step.state else step.operator
 
 
 def quoted(text: str) -> str:

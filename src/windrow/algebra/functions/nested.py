@@ -79,7 +79,7 @@ def _get(name: str, args: tuple[Expression, ...]) -> Expression:
     kind = _array_or_map(name, args)
     if kind.is_map:
         mismatch(name, args, "an ARRAY and a place")
-    return Call(name, (args[0], *accept(name, args[1:], (SHORT,))), kind.element)
+    return _element(name, args)
 
 
 def _contains(name: str, args: tuple[Expression, ...]) -> Expression:

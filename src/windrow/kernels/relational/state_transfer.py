@@ -17,7 +17,7 @@ import polars as pl
 
 from windrow.algebra.canonical import canonical_text
 from windrow.algebra.operators import Exists, Filter, Join, Project
-from windrow.algebra.plan import Plan, Scan, Window, nodes_to_windows
+from windrow.algebra.plan import Plan, Scan, Window
 from windrow.kernels.clock import Clock, Slice
 from windrow.kernels.relational import build, emission, negation
 from windrow.kernels.relational import expiry_layouts as layouts
@@ -190,7 +190,7 @@ def _why_not(program: RelationalProgram) -> str | None:
         return "its results outlive their rows"
     if any(program.builder.sources.values()):
         return "its groups become final one by one"
-    for node in nodes_to_windows(emit.input):
+    for node in emit.input.own_nodes:
         if not isinstance(node, Join | Exists | Filter | Project | Window):
             return "it keeps less than the rows of its windows, or sees a table"
     for leaf in emit.leaves:
@@ -223,7 +223,7 @@ def _sources(program: RelationalProgram) -> dict[str, _Source]:
     built = program.builder.built
     paths = {id(operator): path for path, operator in program.operators()}
     found = {}
-    for node in nodes_to_windows(program.emit.input):
+    for node in program.emit.input.own_nodes:
         holder = built.get(id(node))
         if not isinstance(node, Join | Exists) or holder is None:
             continue
