@@ -11,7 +11,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
 from windrow.algebra.aggregates.base import Types
-from windrow.algebra.types import BIGINT, DOUBLE, INTERVAL, MAX_PRECISION, DataType, Kind, decimal
+from windrow.algebra.types import BIGINT, INTERVAL, MAX_PRECISION, DataType, Kind
 from windrow.errors import DataError, QueryError
 
 #: wide enough for sums of squares of DECIMALs over any number of rows; fails rather than rounds
@@ -71,11 +71,3 @@ def numeric(name: str, types: Types, *, intervals: bool = False) -> DataType:
         return only
     hint = "cast it to a number first" if only.kind in (Kind.STRING, Kind.BOOLEAN) else "it takes numbers"
     raise QueryError(f"{name} of {only} has no meaning", code="bad-argument-type", hint=hint)
-
-
-def type_of(value: float | Decimal) -> DataType:
-    """The widest type of numbers such as `value`: a guess for when no types are bound."""
-    if isinstance(value, Decimal):
-        exponent = value.as_tuple().exponent
-        return decimal(MAX_PRECISION, max(0, -exponent) if isinstance(exponent, int) else 0)
-    return BIGINT if isinstance(value, int) else DOUBLE

@@ -4,7 +4,7 @@ Integers and decimals are totalled exactly, so the sum is the same in any order,
 is asked for can overflow. Doubles are added as IEEE says and never subtracted again: a NaN, an
 infinity or a huge value must leave nothing behind. Without non-NULL values there is no sum.
 
->>> total = Sum()
+>>> total = Sum().bind((BIGINT,))
 >>> most = (1 << 63) - 1
 >>> total.lower(total.fold(map(total.lift, [(most,), (1,), (-1,)]))) == most
 True
@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import Any
 
 from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Types
-from windrow.algebra.aggregates.numbers import WIDE, add, checked, half_up, is_exact, minus, numeric, type_of
+from windrow.algebra.aggregates.numbers import WIDE, add, checked, half_up, is_exact, minus, numeric
 from windrow.algebra.types import BIGINT, DOUBLE, MAX_PRECISION, DataType, Kind, decimal
 
 Total = tuple[int, Any]
@@ -44,7 +44,8 @@ class Sum(AggregateFunction):
 
     def lower(self, state: Total) -> Any:
         count, total = state
-        return checked(total, self._result(total), "the sum") if count else None
+        assert self.result is not None
+        return checked(total, self.result, "the sum") if count else None
 
     def _result_type(self, types: Types) -> DataType:
         only = numeric(self.name, types, intervals=True)
@@ -57,10 +58,6 @@ class Sum(AggregateFunction):
     def invertible_for(self, types: Types) -> bool:
         return is_exact(types)
 
-    def _result(self, total: Any) -> DataType:
-        """The result type, guessed from the total as long as no types are bound."""
-        return self.result or self.result_type((type_of(total),))
-
 
 class Average(Sum):
     """AVG: a sum divided by a count, hence algebraic.
@@ -70,10 +67,10 @@ class Average(Sum):
     The mean of integers is a DOUBLE, of decimals a DECIMAL with four more digits, rounded half up, of
     intervals an interval.
 
-    >>> mean = Average()
+    >>> mean = Average().bind((BIGINT,))
     >>> mean.lower(mean.fold(map(mean.lift, [(1,), (None,), (2,)])))
     1.5
-    >>> from decimal import Decimal
+    >>> mean = Average().bind((decimal(3, 2),))
     >>> mean.lower(mean.fold(mean.lift((Decimal(x),)) for x in ("0.10", "0.10", "0.00")))
     Decimal('0.066667')
     """
@@ -85,11 +82,11 @@ class Average(Sum):
         count, total = state
         if not count:
             return None
-        result = self._result(total)
-        if result.kind is Kind.INTERVAL:
+        assert self.result is not None
+        if self.result.kind is Kind.INTERVAL:
             return half_up(total, count)
-        mean = WIDE.divide(total, Decimal(count)) if result.kind is Kind.DECIMAL else total / count
-        return checked(mean, result, "the average")
+        mean = WIDE.divide(total, Decimal(count)) if self.result.kind is Kind.DECIMAL else total / count
+        return checked(mean, self.result, "the average")
 
     def _result_type(self, types: Types) -> DataType:
         only = numeric(self.name, types, intervals=True)
