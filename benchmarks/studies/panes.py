@@ -23,9 +23,11 @@ from benchmarks.studies.extents import Buffered, Paned, answered, batches_of, gr
 from benchmarks.studies.steps import Standing
 from benchmarks.table import Table
 from benchmarks.targets import Target
+from benchmarks.theory.pane_costs import SlidingWork
 from benchmarks.times import ABSENT, times_table
 from windrow.optimizer.trees import as_query
 from windrow.optimizer.use_panes import use_panes
+from windrow.windows.panes import Panes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -144,9 +146,9 @@ def _ratios(of: str, to: str, measured: Measured, options: Options) -> Table:
 
 
 def _modelled(width: int, count: int, groups: int) -> float:
-    """(3.1) / (3.3) of the paper, all unit costs 1: a new pane's rows and groups, and those of all panes
-    combined, against all rows of the window; `count` panes of `width` rows, one pane per slide."""
-    return (width + groups + count * groups) / (width * count)
+    """(3.1) / (3.3) of the paper, for `count` panes of `width` rows, one pane per slide."""
+    work = SlidingWork(Panes(range=width * count, slide=width), rows=width * count, groups=groups)
+    return work.paned(differential=False) / work.windowed(differential=False)
 
 
 def _predicted(options: Options) -> Table:

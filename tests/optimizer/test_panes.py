@@ -94,6 +94,18 @@ def test_a_pane_may_overflow_what_its_window_does_not() -> None:
     assert answers(paned, world) == answers(plain, world)
 
 
+def test_query_1_over_panes_reads_each_row_once_and_answers_the_same() -> None:
+    """RANGE 4 SLIDE 1: each row is in four extents, and in one pane."""
+    plain = aggregated("max", RangeWindow(4, 1))
+    (paned,) = use_panes(plain)
+    (inner,) = [each for each in paned.walk() if isinstance(each, Window) and each.input == BIDS]
+    assert inner.spec == RangeWindow(1, 1)
+    values = [5, 9, None, 2, 7, 7, 1]
+    world = World({"bids": tuple(AcceptedRow((1, value, n), n + 1) for n, value in enumerate(values))})
+    assert answers(paned, world) == answers(plain, world)
+    assert len(answers(plain, world) or ()) == len(values) + 3
+
+
 def test_sums_of_decimals_keep_their_type() -> None:
     plain, paned = run(decimal(10, 2), "sum", Decimal("1.10"), Decimal("2.25"), None, Decimal("-0.35"))
     assert plain == paned

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.kernels.columnar.columns import within_buffers
+from windrow.kernels.columnar.buffers import within_buffers
 from windrow.kernels.state import Chunk, State
 
 

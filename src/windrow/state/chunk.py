@@ -33,7 +33,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from windrow.errors import StateError
-from windrow.kernels.columnar.columns import within_buffers
+from windrow.kernels.columnar.buffers import within_buffers
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef, Facts
 from windrow.state.store import RESTORE, Contents, Store, damaged, too_new

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from windrow.algebra.expressions import Schema
 from windrow.algebra.types import DataType, Kind
+from windrow.kernels.columnar.buffers import within_buffers
 from windrow.windows.domain import Doubles, Flags, Ints, Numbers
 
 INSTANT = pa.timestamp("us", tz="UTC")
@@ -65,30 +66,6 @@ def arrow_type(kind: DataType) -> pa.DataType:
 def rows_schema(schema: Schema) -> pa.Schema:
     """The columns of a stream's rows."""
     return pa.schema([pa.field(each.name, arrow_type(each.type)) for each in schema])
-
-
-def within_buffers(table: pa.Table) -> pa.Table:
-    """A table that other libraries take for what it is.
-
-    Where all lists are empty, Polars may say that their elements begin behind the end of a buffer. Arrow
-    writes such a table so that it reads other values, or none, out of it.
-    """
-    for place, field in enumerate(table.schema):
-        if pa.types.is_nested(field.type):
-            column = table.column(place)
-            if any(map(_begins_outside, column.chunks)):
-                everything = pa.chunked_array([pa.repeat(True, len(chunk)) for chunk in column.chunks])
-                table = table.set_column(place, field, column.filter(everything))
-    return table
-
-
-def _begins_outside(array: pa.Array) -> bool:
-    """Whether a part of an array is empty, and does not begin where its buffers do."""
-    if array.offset and not len(array):
-        return True
-    if pa.types.is_struct(array.type):
-        return any(_begins_outside(array.field(place)) for place in range(array.type.num_fields))
-    return pa.types.is_nested(array.type) and _begins_outside(array.values)
 
 
 def published(table: pa.Table, schema: pa.Schema) -> pa.Table:
