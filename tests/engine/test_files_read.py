@@ -152,7 +152,9 @@ def test_epochs_are_bounded_if_nobody_says_how(tmp_path: Path) -> None:
         assert (len(latest), len(end.items), end.has_more) == (1003, 1000, True)
     for size, taken in ((1 << 20, 512), (600 << 20, 1)):
         large = [type(file)(file.path, size, file.modified) for file in latest]
-        assert len(files.source._limited(large)) == taken
+        end = files.source.upto({}, large)
+        assert end is not None
+        assert len(end.items) == taken
 
 
 def test_a_listing_without_files_forgets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -302,10 +302,8 @@ class Topic:
         self._admin: Any = None
         errors = self._kafka.KafkaError
         #: what brokers say of a topic that there is not, or not for us; all else passes
-        self._of_topics = (
-            *(errors.UNKNOWN_TOPIC_OR_PART, errors._UNKNOWN_TOPIC),
-            *(errors.TOPIC_EXCEPTION, errors.TOPIC_AUTHORIZATION_FAILED),
-        )
+        unknown = (errors.UNKNOWN_TOPIC_OR_PART, errors._UNKNOWN_TOPIC)
+        self._of_topics = (*unknown, errors.TOPIC_EXCEPTION, errors.TOPIC_AUTHORIZATION_FAILED)
         settings: dict[str, Any] = {
             "group.id": "windrow",  # asked for by the client; offsets are never committed to it
             **url.client,
@@ -399,8 +397,8 @@ class Topic:
                 position, heard = max(position, *after), time.monotonic()
             elif time.monotonic() - heard > self._url.timeout_seconds:
                 raise self._away(partition, position, last, "no more messages come")
-            found = [(event.offset(), event.value()) for event in events if not event.error()]
-            yield [(offset, value) for offset, value in found if offset < last]
+            found = [event for event in events if not event.error() and event.offset() < last]
+            yield [(event.offset(), event.value()) for event in found]
 
     def _check(self, event: Any, partition: int, position: int, last: int) -> None:
         error, errors = event.error(), self._kafka.KafkaError
