@@ -24,7 +24,7 @@ NULL. A comparison with a query of one row holds where that row is a partner; wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from windrow.algebra import aggregates, checks, expressions, types
@@ -45,9 +45,6 @@ from windrow.language.syntax import walk
 from windrow.language.tokens import at, mistake, refuse
 from windrow.optimizer.trees import can_ever_fail
 from windrow.windows import landmark, ranges, spec
-
-BindRows = Callable[[syntax.Select, Context], "BoundRows"]
-
 
 _MIRRORED = {"LEFT": "RIGHT", "RIGHT": "LEFT", "FULL": "FULL"}
 
@@ -74,7 +71,6 @@ class OuterJoins:
                     joined, placed = [self._outer(left, item)], []
             else:
                 joined.append(item)
-            if not item.node.join:
                 placed += self._on(item)
         plan = self._inner(joined, placed).plan
         return ops.Filter(plan, conjunction(tuple(above))) if above else plan
@@ -154,17 +150,9 @@ def _of_streams(left: Plan, right: Plan, kind: str, predicate: Expression) -> Pl
 
 def _padded(plan: Plan, names: tuple[str, ...], missing: Iterable[expressions.Field] = ()) -> ops.Project:
     """The columns in their order, NULL for those that are missing."""
-    gone = {field.name: field.type for field in missing}
-    outputs = [
-        (
-            name,
-            expressions.cast(Literal(None, types.NULL), gone[name])
-            if name in gone
-            else plan.schema.column(name),
-        )
-        for name in names
-    ]
-    return ops.Project(plan, tuple(outputs))
+    null = Literal(None, types.NULL)
+    gone = {field.name: expressions.cast(null, field.type) for field in missing}
+    return ops.Project(plan, tuple((name, gone.get(name) or plan.schema.column(name)) for name in names))
 
 
 def _kept_instead(stream: FromItem, table: FromItem) -> str:
@@ -293,10 +281,9 @@ class NestedSelection:
 class MembershipBinder:
     """Binds the conditions of one WHERE that hold queries; `inside` is the context of those."""
 
-    def __init__(self, scope: Scope, inside: Context, bind_rows: BindRows) -> None:
+    def __init__(self, scope: Scope, inside: Context) -> None:
         self.scope = scope
         self.inside = inside
-        self.bind_rows = bind_rows
 
     # IN.
 
@@ -304,44 +291,23 @@ class MembershipBinder:
         """The rows of `left` for which a [NOT] IN holds."""
         values = [ExpressionBinder(self.scope, "WHERE").bind(arg) for arg in test.args]
         table = TableRows.of(test.query, self.inside)
-        if table is not None:
-            return self._is_in_table(left, test, values, table)
-        found = self._selected(test.query)
+        found = table.selected(test.query) if table is not None else self._selected(test.query)
         if len(found.columns) != len(values):
             message = f"IN compares {len(values)} with the {len(found.columns)} columns of this query"
             refuse(test.query, message, "set-columns", "select as many columns as stand before IN")
         with at(test):
             pairs = zip(values, found.columns, strict=True)
             equal = tuple(call("=", [value, column]) for value, column in pairs)
+            possible = call("coalesce", [conjunction(equal), TRUE])
+            if table is not None:
+                _refuse_not_in_nrr(test, table)
+                same = possible if test.negated else conjunction(equal)
+                return table.matching(left, (same,), negated=test.negated)
             if not test.negated:
                 return ops.Exists(left, found.plan, conjunction(found.foreign + equal))
             if len(values) == 1 and not found.foreign:
                 return self._not_in(left, found, values[0], equal[0])
-            possible = call("coalesce", [conjunction(equal), TRUE])
             return ops.Exists(left, found.plan, conjunction((*found.foreign, possible)), negated=True)
-
-    def _is_in_table(
-        self, left: Plan, test: syntax.InTest, values: list[Expression], table: TableRows
-    ) -> Plan:
-        assert isinstance(test.query, syntax.Select)
-        inner = ExpressionBinder(table.scope, "the select list")
-        columns = [inner.bind(item.node) for item in select_list.expand(test.query.items, table.scope).items]
-        if len(columns) != len(values):
-            message = f"IN compares {len(values)} with the {len(columns)} columns of this query"
-            refuse(test.query, message, "set-columns", "select as many columns as stand before IN")
-        with at(test):
-            pairs = zip(values, columns, strict=True)
-            equal = conjunction(tuple(call("=", [value, column]) for value, column in pairs))
-            name = table.scan.table.name
-            if test.negated and table.scan.table.kind is TableKind.NRR:
-                refuse(
-                    test,
-                    f"NOT IN holds for no row if `{name}` has a NULL, which differs by row in an NRR table",
-                    "misplaced",
-                    f"write NOT EXISTS (SELECT 1 FROM {name} WHERE {_shown(test, name)})",
-                )
-            possible = call("coalesce", [equal, TRUE]) if test.negated else equal
-            return table.matching(left, (possible,), negated=test.negated)
 
     def _not_in(self, left: Plan, found: NestedSelection, value: Expression, equal: Expression) -> Plan:
         """Anti-joins by value, and with what is known of the whole set: has it rows, is one of them NULL."""
@@ -359,7 +325,7 @@ class MembershipBinder:
             plan = renamed(self.inside.bind(query, self.inside.nested()).plan, self.inside.free(NESTED))
             return NestedSelection(plan, tuple(plan.schema.column(name) for name in plan.schema.names))
         assert isinstance(query, syntax.Select)
-        rows = self.bind_rows(query, self.inside)
+        rows = bind_rows(query, self.inside)
         values = ExpressionBinder(rows.scope, "the select list")
         listed = select_list.expand(query.items, replace(rows.scope, outer=None))
         return NestedSelection(
@@ -388,14 +354,14 @@ class MembershipBinder:
         _refuse_many_rows(query)
         alias = self.inside.free(NESTED, (f"{NESTED}_{n + 1}" if n else NESTED for n in range(number)))
         assert isinstance(query, syntax.Select)
-        if not is_grouped(query):
-            plan = renamed(self.inside.bind(query, self.inside.nested()).plan, alias)
-            return NestedSelection(plan, _only_column(query, plan))
-        rows = self.bind_rows(query, self.inside)
-        if not rows.foreign:
-            plan = renamed(self.inside.bind(query, self.inside.nested()).plan, alias)
-            return NestedSelection(plan, _only_column(query, plan))
-        return self._by_partner(query, rows, alias)
+        rows = bind_rows(query, self.inside) if is_grouped(query) else None
+        if rows is not None and rows.foreign:
+            return self._by_partner(query, rows, alias)
+        plan = renamed(self.inside.bind(query, self.inside.nested()).plan, alias)
+        if len(plan.schema) != 1:
+            message = f"a value is compared with the {len(plan.schema)} columns of this query"
+            refuse(query, message, "set-columns", "select one column")
+        return NestedSelection(plan, (plan.schema.column(plan.schema.names[0]),))
 
     def _by_partner(self, query: syntax.Select, rows: BoundRows, alias: str) -> NestedSelection:
         """An aggregate of the rows that equal a row around: one for each value they are compared by."""
@@ -426,23 +392,23 @@ class _WithRows(ExpressionBinder):
         return self.columns[node] if isinstance(node, syntax.ScalarQuery) else super().bind(node)
 
 
-def _shown(test: syntax.InTest, table: str) -> str:
-    """The equality that an IN about a table means, as it is written."""
+def _refuse_not_in_nrr(test: syntax.InTest, table: TableRows) -> None:
+    if not test.negated or table.scan.table.kind is not TableKind.NRR:
+        return
     assert isinstance(test.query, syntax.Select)
-    selected = [item.expression for item in test.query.items]
+    name = table.scan.table.name
     columns, values = (
-        [".".join(node.parts) if isinstance(node, syntax.Name) else "…" for node in nodes]
-        for nodes in (selected, test.args)
+        [node.parts if isinstance(node, syntax.Name) else ("…",) for node in nodes]
+        for nodes in ([item.expression for item in test.query.items], test.args)
     )
     pairs = zip(columns, values, strict=False)
-    return " AND ".join(f"{table}.{column.split('.')[-1]} = {value}" for column, value in pairs)
-
-
-def _only_column(query: syntax.Select, plan: Plan) -> tuple[Expression, ...]:
-    if len(plan.schema) != 1:
-        message = f"a value is compared with the {len(plan.schema)} columns of this query"
-        refuse(query, message, "set-columns", "select one column")
-    return (plan.schema.column(plan.schema.names[0]),)
+    equal = " AND ".join(f"{name}.{column[-1]} = {'.'.join(value)}" for column, value in pairs)
+    refuse(
+        test,
+        f"NOT IN holds for no row if `{name}` has a NULL, which differs by row in an NRR table",
+        "misplaced",
+        f"write NOT EXISTS (SELECT 1 FROM {name} WHERE {equal})",
+    )
 
 
 def _sides(part: Expression, own: Scope, query: syntax.Select) -> tuple[Expression, Expression]:
@@ -459,34 +425,26 @@ def _sides(part: Expression, own: Scope, query: syntax.Select) -> tuple[Expressi
     )
 
 
-def _refuse_lenient(condition: syntax.Node) -> None:
+def _refuse_lenient(node: syntax.Node) -> None:
     """A query stands where its missing row makes the condition unknown, and nothing else."""
-
-    def check(node: syntax.Node) -> None:
-        if not isinstance(node, syntax.Apply) or not scalar_queries(node):
-            return
-        if node.function not in _STRICT:
-            refuse(
-                node,
-                f"a query cannot stand inside `{node.function}`: it may have no row",
-                "misplaced",
-                "compare with the query itself, as in price > (SELECT AVG(price) FROM bids [RANGE 1 HOUR])",
-            )
-        for arg in node.args:
-            check(arg)
-
-    check(condition)
+    if not isinstance(node, syntax.Apply) or not scalar_queries(node):
+        return
+    if node.function not in _STRICT:
+        refuse(
+            node,
+            f"a query cannot stand inside `{node.function}`: it may have no row",
+            "misplaced",
+            "compare with the query itself, as in price > (SELECT AVG(price) FROM bids [RANGE 1 HOUR])",
+        )
+    for arg in node.args:
+        _refuse_lenient(arg)
 
 
 def _refuse_many_rows(query: syntax.QueryExpression) -> None:
     if isinstance(query, syntax.Select) and _has_one_row(query):
         return
-    refuse(
-        query,
-        "a value is compared with a query that may have many rows",
-        "many-rows",
-        ways_out.one_row(query),
-    )
+    message = "a value is compared with a query that may have many rows"
+    refuse(query, message, "many-rows", ways_out.one_row(query))
 
 
 def _has_one_row(query: syntax.Select) -> bool:
@@ -494,10 +452,13 @@ def _has_one_row(query: syntax.Select) -> bool:
         refuse(query, "a value is compared with a query of several columns", "set-columns", "select one")
     if has_aggregate(query.items[0].expression):
         return not query.group_by
-    window = query.sources[0].window if len(query.sources) == 1 else None
-    last = window is not None and window.clause.kind == "ROWS" and not window.clause.partition_by
-    one = last and window is not None and window.clause.range is not None and window.clause.range.value == 1
-    return bool(one) or (query.limit is not None and str(getattr(query.limit, "value", "")) == "1")
+    if query.limit is not None and str(getattr(query.limit, "value", "")) == "1":
+        return True
+    if len(query.sources) != 1 or query.sources[0].window is None:
+        return False
+    clause = query.sources[0].window.clause
+    by_rows = clause.kind == "ROWS" and not clause.partition_by
+    return by_rows and clause.range is not None and clause.range.value == 1
 
 
 @dataclass(frozen=True)
@@ -528,10 +489,15 @@ class TableRows:
         if item.table is None:
             return None
         scope = Scope(item.entries, inside.outer)
-        written = conditions(query.where)
-        return cls(
-            item.table, scope, tuple(ExpressionBinder(scope, "WHERE").condition(part) for part in written)
-        )
+        where = ExpressionBinder(scope, "WHERE")
+        return cls(item.table, scope, tuple(where.condition(part) for part in conditions(query.where)))
+
+    def selected(self, query: syntax.QueryExpression) -> NestedSelection:
+        """What the query selects of them."""
+        assert isinstance(query, syntax.Select)
+        inner = ExpressionBinder(self.scope, "the select list")
+        items = select_list.expand(query.items, self.scope).items
+        return NestedSelection(self.scan, tuple(inner.bind(item.node) for item in items))
 
     def matching(self, left: Plan, more: tuple[Expression, ...], *, negated: bool) -> Plan:
         predicate = conjunction((*self.conditions, *more))
@@ -547,20 +513,23 @@ def bind_rows(select: syntax.Select, context: Context) -> BoundRows:
     for item in items:
         if item.node.as_of is not None:
             _check_as_of(item, items, scope)
+    foreign: list[Expression]
     if any(source.join for source in select.sources):
         outer = OuterJoins(items, scope)
         with at(select):
-            plan = outer.plan(_where(select, items, scope))
-        foreign = outer.foreign
+            plan, foreign = outer.plan(_where(select, items, scope)), outer.foreign
     else:
-        placed = _sorted_conditions(select, items, scope)
+        placed, on = Conditions(items), ExpressionBinder(scope, "ON")
+        for part in (part for written in select.on for part in conditions(written)):
+            placed.add(on.condition(part), on=True)
+        for predicate in _where(select, items, scope):
+            placed.add(predicate, on=False)
         with at(select):
-            plan = placed.plan()
-        foreign = placed.foreign
+            plan, foreign = placed.plan(), placed.foreign
     if select.unnests:
         plan, scope = _unnested(select, plan, scope, context, [item.plan_alias for item in items])
     inside = context.inside(scope, [item.plan_alias for item in items])
-    membership = MembershipBinder(scope, inside, bind_rows)
+    membership = MembershipBinder(scope, inside)
     tests = conditions(select.where)
     for test in sorted(tests, key=lambda test: not _asks_table(test, inside)):  # tables take no negative rows
         with at(test):
@@ -648,10 +617,18 @@ def _unnested(
                 place_from_1 = call("+", [own[0].column, Literal(1, types.INT)])
                 own = [*own[1:], NamedColumn(shown, position, place_from_1)]
             scope = replace(scope, entries=(*scope.entries, *own))
-    for part in conditions(select.where):
-        if not isinstance(part, syntax.ExistsTest | syntax.InTest) and not scalar_queries(part):
-            plan = ops.Filter(plan, ExpressionBinder(scope, "WHERE", bounds_over(plan)).condition(part))
+    for part in _plain_conditions(select):
+        plan = ops.Filter(plan, ExpressionBinder(scope, "WHERE", bounds_over(plan)).condition(part))
     return plan, scope
+
+
+def _plain_conditions(select: syntax.Select) -> list[syntax.Node]:
+    """The conditions of WHERE without queries in them."""
+    return [
+        part
+        for part in conditions(select.where)
+        if not isinstance(part, syntax.ExistsTest | syntax.InTest) and not scalar_queries(part)
+    ]
 
 
 def _unnested_names(written: syntax.Unnesting, kind: types.DataType) -> tuple[str | None, list[str]]:
@@ -672,50 +649,33 @@ def _unnested_names(written: syntax.Unnesting, kind: types.DataType) -> tuple[st
     return position, ["col" if written.function != "UNNEST" else written.alias or "unnest"]
 
 
-def _sorted_conditions(select: syntax.Select, items: list[FromItem], scope: Scope) -> Conditions:
-    placed = Conditions(items)
-    for written in select.on:
-        for part in conditions(written):
-            placed.add(ExpressionBinder(scope, "ON").condition(part), on=True)
-    for predicate in _where(select, items, scope):
-        placed.add(predicate, on=False)
-    return placed
-
-
 def _where(select: syntax.Select, items: list[FromItem], scope: Scope) -> list[Expression]:
     """The conditions of WHERE without queries in them; those about elements of arrays come later."""
     if select.unnests:
         return []
+    plain = _plain_conditions(select)
+    for part in plain:
+        _refuse_about_answers(part)
     bound = bounds_over(Leaves(tuple(leaf for item in items for leaf in item.plan.leaves)))
-    plain = [
-        part
-        for part in conditions(select.where)
-        if not isinstance(part, syntax.ExistsTest | syntax.InTest) and not scalar_queries(part)
-    ]
-    _refuse_about_answers(plain)
     return [ExpressionBinder(scope, "WHERE", bound).condition(part) for part in plain]
 
 
-def _refuse_about_answers(written: list[syntax.Node]) -> None:
+def _refuse_about_answers(part: syntax.Node) -> None:
     """Numbers, frames and aggregates come after WHERE."""
-    for part in written:
-        over = next((each for each in walk(part) if isinstance(each, syntax.OverCall)), None)
-        if over is not None:
-            refuse(
-                over,
-                f"{over.function} OVER is about the rows that WHERE leaves, and stands behind it",
-                "misplaced",
-                f"write QUALIFY {part.span.quoted}, behind WHERE, GROUP BY and HAVING",
-            )
-        if has_aggregate(part):
-            called = next(
-                each.function.upper()
-                for each in walk(part)
-                if isinstance(each, syntax.Apply) and aggregates.is_aggregate(each.function)
-            )
-            message = f"{called} is about a group of rows, but WHERE is about one row"
-            hint = f"put it in HAVING, which is about groups: HAVING {part.span.quoted}"
-            refuse(part, message, "misplaced-aggregate", hint)
+    over = next((each for each in walk(part) if isinstance(each, syntax.OverCall)), None)
+    if over is not None:
+        refuse(
+            over,
+            f"{over.function} OVER is about the rows that WHERE leaves, and stands behind it",
+            "misplaced",
+            f"write QUALIFY {part.span.quoted}, behind WHERE, GROUP BY and HAVING",
+        )
+    if has_aggregate(part):
+        calls = (each.function for each in walk(part) if isinstance(each, syntax.Apply))
+        called = next(name for name in calls if aggregates.is_aggregate(name)).upper()
+        message = f"{called} is about a group of rows, but WHERE is about one row"
+        hint = f"put it in HAVING, which is about groups: HAVING {part.span.quoted}"
+        refuse(part, message, "misplaced-aggregate", hint)
 
 
 def _exists(left: Plan, test: syntax.ExistsTest, context: Context) -> Plan:
