@@ -144,15 +144,6 @@ class Catalog:
             )
         self._entries[entry.name.lower()] = entry
 
-    def add_stream(self, stream: Stream) -> None:
-        self.add(stream)
-
-    def add_table(self, table: Table) -> None:
-        self.add(table)
-
-    def add_query(self, query: StandingQuery) -> None:
-        self.add(query)
-
     @property
     def names(self) -> list[str]:
         return [entry.name for entry in self._entries.values()]
@@ -163,7 +154,7 @@ class Catalog:
 
     def find(self, name: str) -> Readable:
         """What a name in FROM stands for."""
-        found = self._entries.get(name.lower())
+        found = self.entry(name)
         if isinstance(found, StandingArchive):
             raise QueryError(
                 f"`{found.name}` is an archive: it keeps rows of `{found.source}`, and is no source itself",
@@ -171,7 +162,7 @@ class Catalog:
                 hint=f"name `{found.source}` here; from Python, read w.archives['{found.name}']",
             )
         if found is None:
-            known = [entry.name for entry in self._entries.values() if kind_of(entry) != "ARCHIVE"]
+            known = [name for name in self.names if name not in self.archives]
             hint = nearest(name, known) or "declare it first, with CREATE STREAM or CREATE TABLE"
             raise QueryError(f"no stream, table or query `{name}`", code="unknown-source", hint=hint)
         return found

@@ -14,7 +14,7 @@ from typing import Any
 from windrow.errors import Span
 from windrow.language.lift_literals import Cursor
 from windrow.language.sql import read_expression
-from windrow.language.syntax import ColumnDef, Node, ProgressSyntax
+from windrow.language.syntax import ColumnDef, Node, ProgressSyntax, StreamOptions
 from windrow.language.tokens import TokenKind, Tokens, refuse
 from windrow.windows.domain import Quantity
 
@@ -137,21 +137,18 @@ def _column(cursor: Cursor) -> ColumnDef:
         _interval_fields(cursor)
     while cursor.word == "ARRAY" or cursor.next_is("[", "]"):
         cursor.index += 1 + (cursor.word == "[")
-    span = cursor.span_since(typed)
+    text = cursor.tokens.between(typed, cursor.index - 1)
     if cursor.take("AS"):
-        text = cursor.tokens.text[span.start : span.end]
         return ColumnDef(cursor.span_since(begin), name, text, computed=_computed(cursor))
     form = cursor.string("a form, as in FORMAT 'epoch_ms',") if cursor.take("FORMAT") else None
     zone = cursor.string("a zone, as in ZONE 'Europe/Berlin',") if cursor.take("ZONE") else None
     if cursor.word not in ("", ","):
-        text = cursor.tokens.text[span.start : span.end]
         refuse(
             cursor.here,
             f"unexpected `{cursor.word}` after the type of `{name}`",
             "syntax",
             _instead(cursor.word, f"{name} {text}"),
         )
-    text = cursor.tokens.text[span.start : span.end]
     return ColumnDef(cursor.span_since(begin), name, text, form, zone=zone)
 
 
@@ -200,22 +197,6 @@ def _angle_brackets(cursor: Cursor) -> None:
         cursor.index += 1
         if depth <= 0:
             return
-
-
-@dataclass(frozen=True)
-class StreamOptions(Node):
-    """The options of a stream; the fields are those of `CreateStream`."""
-
-    wattr: str | None = None
-    resolution: Decimal | None = None
-    progress: ProgressSyntax | None = None
-    late: str = "DROP"
-    late_sink: str | None = None
-    sheddable: bool = False
-    source: str | None = None
-    keep: Quantity | None = None
-    expected: tuple[int, tuple[tuple[str, int], ...]] | None = None
-    also: tuple[tuple[str, ProgressSyntax], ...] = ()
 
 
 def read_stream_options(cursor: Cursor) -> StreamOptions:
@@ -337,10 +318,6 @@ def _late(cursor: Cursor) -> dict[str, Any]:
     return {"late": policy, **sink}
 
 
-def _keep(cursor: Cursor) -> dict[str, Any]:
-    return {"keep": cursor.quantity("how much, as in KEEP 1 HOUR or KEEP 1000 ROWS,", _AFTER_EXPRESSION)}
-
-
 def _expect(cursor: Cursor) -> dict[str, Any]:
     rate = cursor.whole("how many rows come per second, as in EXPECT 500 ROWS,")
     cursor.expect("ROWS")
@@ -354,10 +331,6 @@ def _expect(cursor: Cursor) -> dict[str, Any]:
     return {"expected": (rate, tuple(values))}
 
 
-def _from(cursor: Cursor) -> dict[str, Any]:
-    return {"source": cursor.url("the source")}
-
-
 _READERS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "WATTR": _wattr,
     "SLACK": _slack,
@@ -366,8 +339,9 @@ _READERS: dict[str, Callable[[Cursor], dict[str, Any]]] = {
     "ALSO": _also,
     "LATE": _late,
     "SHEDDABLE": lambda cursor: {"sheddable": True},
-    "KEEP": _keep,
+    "KEEP": lambda cursor: {"keep": cursor.quantity(_HOW_MUCH, _AFTER_EXPRESSION)},
     "EXPECT": _expect,
-    "FROM": _from,
+    "FROM": lambda cursor: {"source": cursor.url("the source")},
 }
-_AFTER_EXPRESSION = frozenset({"PER", "WHEN", "IDLE", *_READERS})
+_HOW_MUCH = "how much, as in KEEP 1 HOUR or KEEP 1000 ROWS,"
+_AFTER_EXPRESSION: frozenset[str] = frozenset({"PER", "WHEN", "IDLE", *_READERS})

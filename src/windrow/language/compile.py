@@ -44,9 +44,10 @@ from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.plan import Emit
 from windrow.errors import QueryError, Span, nearest
 from windrow.language import columns, lift_literals, sql, syntax
-from windrow.language.binder import bound_statements, declarations, queries
+from windrow.language.binder import bound_statements as bound
+from windrow.language.binder import declarations, queries
 from windrow.language.binder.once import Once, bind_once
-from windrow.language.catalog import Catalog, Entry, StandingQuery, kind_of
+from windrow.language.catalog import Catalog, Entry, StandingArchive, StandingQuery, kind_of
 from windrow.language.shape import check_nesting, has_room, roomy, too_deep
 from windrow.language.statements import AlterArchive, CreateArchive, read_script
 from windrow.language.tokens import Tokens, at, refuse, scan
@@ -78,14 +79,14 @@ def parse_script(text: str, file: str | None = None) -> tuple[syntax.Statement, 
     >>> [type(statement).__name__ for statement in parse_script("SHOW STREAMS; DROP QUERY top;")]
     ['Show', 'Drop']
     """
-    with _located(text, file):
+    with _about(text, file, Span(0, len(text))):
         return tuple(read_script(scan(text)))
 
 
 @roomy
 def parse_query(text: str) -> syntax.QueryExpression:
     """One SELECT, or SELECTs joined by UNION ALL and EXCEPT ALL; a `;` may end it."""
-    with _located(text):
+    with _about(text, place=Span(0, len(text))):
         return sql.read_query(_only_statement(scan(text)))
 
 
@@ -95,20 +96,20 @@ def parse_columns(text: str) -> tuple[syntax.ColumnDef, ...]:
     >>> [(column.name, column.type_text) for column in parse_columns("a BIGINT, d DECIMAL(10, 2)")]
     [('a', 'BIGINT'), ('d', 'DECIMAL(10, 2)')]
     """
-    with _located(text):
-        return columns.read_columns(_checked(scan(text)))
+    with _about(text, place=Span(0, len(text))):
+        return columns.read_columns(_checked(text))
 
 
 @roomy
-def parse_stream_options(text: str) -> columns.StreamOptions:
+def parse_stream_options(text: str) -> syntax.StreamOptions:
     """What follows the columns of CREATE STREAM.
 
     >>> options = parse_stream_options("WATTR ts SLACK 2 SECONDS LATE KEEP")
     >>> options.wattr, str(options.progress.amount), options.late
     ('ts', '2 SECONDS', 'KEEP')
     """
-    with _located(text):
-        return columns.read_stream_options(lift_literals.Cursor(_checked(scan(text))))
+    with _about(text, place=Span(0, len(text))):
+        return columns.read_stream_options(lift_literals.Cursor(_checked(text)))
 
 
 def parse_quantity(text: str) -> Quantity:
@@ -117,8 +118,8 @@ def parse_quantity(text: str) -> Quantity:
     >>> print(parse_quantity("5 min"))
     5 MINUTES
     """
-    with _located(text):
-        cursor = lift_literals.Cursor(_checked(scan(text)))
+    with _about(text, place=Span(0, len(text))):
+        cursor = lift_literals.Cursor(_checked(text))
         quantity = cursor.quantity("a number, as in 5 SECONDS,")
         cursor.finish()
         return quantity
@@ -131,11 +132,12 @@ def parse_expression(text: str) -> syntax.Node:
     >>> parse_expression("price * 2").function
     '*'
     """
-    with _located(text):
-        return sql.read_expression(_checked(scan(text)))
+    with _about(text, place=Span(0, len(text))):
+        return sql.read_expression(_checked(text))
 
 
-def _checked(tokens: Tokens) -> Tokens:
+def _checked(text: str) -> Tokens:
+    tokens = scan(text)
     check_nesting(tokens)
     tokens.partner  # noqa: B018  # refuses parentheses without a partner
     return tokens
@@ -155,25 +157,13 @@ def _only_statement(tokens: Tokens) -> Tokens:
     return tokens.cut(0, end)
 
 
-@contextmanager
-def _located(text: str, file: str | None = None) -> Iterator[None]:
-    try:
-        yield
-    except QueryError as error:
-        raise error.located(text, file, Span(0, len(text))) from None
-    except RecursionError:
-        if not has_room():
-            raise
-        raise too_deep(Span(0, len(text))).located(text, file) from None
-
-
 # ------------------------------------------------------------ plans
 
 
 _SHOWN = {"STREAMS": "STREAM", "TABLES": "TABLE", "QUERIES": "QUERY", "ARCHIVES": "ARCHIVE"}
 
 
-def bind_statement(statement: syntax.Statement, catalog: Catalog) -> bound_statements.BoundStatement:
+def bind_statement(statement: syntax.Statement, catalog: Catalog) -> bound.BoundStatement:
     """What a statement means; declarations change the catalog."""
     with at(statement):
         if getattr(statement, "if_missing", False) and (there := _there(statement, catalog)):
@@ -182,11 +172,11 @@ def bind_statement(statement: syntax.Statement, catalog: Catalog) -> bound_state
             case syntax.CreateStream():
                 stream = declarations.bind_stream(statement, catalog.inference)
                 catalog.add(stream)
-                return bound_statements.DeclareStream(stream)
+                return bound.DeclareStream(stream)
             case syntax.CreateTable():
                 table = declarations.bind_table(statement, catalog.inference)
                 catalog.add(table)
-                return bound_statements.DeclareTable(table)
+                return bound.DeclareTable(table)
             case syntax.CreateQuery():
                 return _registered_query(statement, catalog)
             case CreateArchive() | AlterArchive() | syntax.ExplainArchive():
@@ -194,51 +184,44 @@ def bind_statement(statement: syntax.Statement, catalog: Catalog) -> bound_state
             case syntax.Drop():
                 return _dropped(statement, catalog)
             case syntax.Describe():
-                return bound_statements.DescribeEntry(_described(statement, catalog))
+                return bound.DescribeEntry(_described(statement, catalog))
             case syntax.Show():
-                return bound_statements.ShowAll(_SHOWN.get(statement.kind, statement.kind))
+                return bound.ShowAll(_SHOWN.get(statement.kind, statement.kind))
             case syntax.Explain():
                 asked = _asked(syntax.SelectOnce(statement.span, statement.query), catalog)
-                return bound_statements.ExplainQuery(asked.plan, asked.once)
+                return bound.ExplainQuery(asked.plan, asked.once)
             case syntax.Analyze() | syntax.Refresh():
-                found = _registered(statement, catalog)
-                return (
-                    bound_statements.AnalyzeQuery(found)
-                    if isinstance(statement, syntax.Analyze)
-                    else bound_statements.RefreshQuery(found)
-                )
+                analyzed = isinstance(statement, syntax.Analyze)
+                kind = bound.AnalyzeQuery if analyzed else bound.RefreshQuery
+                return kind(_registered(statement, catalog))
             case syntax.SelectOnce():
                 return _asked(statement, catalog)
     raise TypeError(f"no statement {type(statement).__name__}")
 
 
-def _there(statement: Any, catalog: Catalog) -> bound_statements.Nothing | None:
+def _there(statement: Any, catalog: Catalog) -> bound.Nothing | None:
     """What IF NOT EXISTS leaves to do where something of the kind has the name: nothing."""
     found = catalog.entry(statement.name)
     kind = type(statement).__name__.removeprefix("Create").upper()
-    return (
-        bound_statements.Nothing(kind, found.name) if found is not None and kind_of(found) == kind else None
-    )
+    return bound.Nothing(kind, found.name) if found is not None and kind_of(found) == kind else None
 
 
-def _dropped(statement: syntax.Drop, catalog: Catalog) -> bound_statements.Dropped | bound_statements.Nothing:
+def _dropped(statement: syntax.Drop, catalog: Catalog) -> bound.Dropped | bound.Nothing:
     if statement.if_there and catalog.entry(statement.name) is None:
-        return bound_statements.Nothing(statement.kind, statement.name)
-    return bound_statements.Dropped(statement.kind, catalog.drop(statement.kind, statement.name).name)
+        return bound.Nothing(statement.kind, statement.name)
+    return bound.Dropped(statement.kind, catalog.drop(statement.kind, statement.name).name)
 
 
-def _registered_query(
-    statement: syntax.CreateQuery, catalog: Catalog
-) -> bound_statements.RegisterQuery | bound_statements.Nothing:
+def _registered_query(statement: syntax.CreateQuery, catalog: Catalog) -> bound.RegisterQuery | bound.Nothing:
     found = catalog.entry(statement.name)
     replaces = statement.replaces and isinstance(found, StandingQuery)
     query = _standing(statement, catalog)
     if replaces:
         if query == found:
-            return bound_statements.Nothing("QUERY", query.name)
+            return bound.Nothing("QUERY", query.name)
         catalog.drop("QUERY", statement.name)
     catalog.add(query)
-    return bound_statements.RegisterQuery(query, statement.replaces)
+    return bound.RegisterQuery(query, statement.replaces)
 
 
 def _described(statement: syntax.Describe, catalog: Catalog) -> Entry:
@@ -252,7 +235,7 @@ def _described(statement: syntax.Describe, catalog: Catalog) -> Entry:
     return found
 
 
-def _asked(statement: syntax.SelectOnce, catalog: Catalog) -> bound_statements.RunOnce:
+def _asked(statement: syntax.SelectOnce, catalog: Catalog) -> bound.RunOnce:
     """A SELECT by itself; where it would not be a standing query, its plan is that of the one answer."""
     once, refusal = None, None
     try:
@@ -260,16 +243,16 @@ def _asked(statement: syntax.SelectOnce, catalog: Catalog) -> bound_statements.R
     except QueryError as error:
         refusal = error
     try:
-        return bound_statements.RunOnce(queries.bind_query(statement.query, catalog), once, refusal)
+        return bound.RunOnce(queries.bind_query(statement.query, catalog), once, refusal)
     except QueryError:
         if once is None:
             raise
-        return bound_statements.RunOnce(once.plan, once)
+        return bound.RunOnce(once.plan, once)
 
 
 def _registered(statement: syntax.Analyze | syntax.Refresh, catalog: Catalog) -> StandingQuery:
-    found = {name.lower(): query for name, query in catalog.queries.items()}.get(statement.name.lower())
-    if found is None:
+    found = catalog.entry(statement.name)
+    if not isinstance(found, StandingQuery):
         raise QueryError(
             f"no query `{statement.name}`",
             code="unknown-source",
@@ -281,23 +264,21 @@ def _registered(statement: syntax.Analyze | syntax.Refresh, catalog: Catalog) ->
 
 def _of_archive(
     statement: CreateArchive | AlterArchive | syntax.ExplainArchive, catalog: Catalog
-) -> bound_statements.DeclareArchive | bound_statements.RelayArchive | bound_statements.ExplainLayout:
+) -> bound.DeclareArchive | bound.RelayArchive | bound.ExplainLayout:
     if isinstance(statement, CreateArchive):
         archive = declarations.bind_archive(statement, catalog)
         catalog.add(archive)
-        return bound_statements.DeclareArchive(archive)
-    found = {name.lower(): name for name in catalog.archives}.get(statement.name.lower())
-    if found is None:
+        return bound.DeclareArchive(archive)
+    found = catalog.entry(statement.name)
+    if not isinstance(found, StandingArchive):
         raise QueryError(
             f"no archive `{statement.name}`",
             code="unknown-source",
             hint=nearest(statement.name, catalog.archives) or "CREATE ARCHIVE it first",
         )
-    return (
-        bound_statements.RelayArchive(found, statement.layout)
-        if isinstance(statement, AlterArchive)
-        else bound_statements.ExplainLayout(found)
-    )
+    if isinstance(statement, AlterArchive):
+        return bound.RelayArchive(found.name, statement.layout)
+    return bound.ExplainLayout(found.name)
 
 
 def _standing(statement: syntax.CreateQuery, catalog: Catalog) -> StandingQuery:
@@ -345,14 +326,14 @@ def _every(statement: syntax.CreateQuery, plan: Emit) -> int | None:
 def _at_most(statement: syntax.CreateQuery, plan: Emit, every: int | None) -> int | None:
     if statement.at_most is None or every is None:
         return None
-    bound: int = statement.at_most.ticks(plan.leaves[0].domain)
-    if bound < every:
+    longest: int = statement.at_most.ticks(plan.leaves[0].domain)
+    if longest < every:
         raise QueryError(
             f"AT MOST {statement.at_most} is less than EVERY {statement.every}",
             code="bad-every",
             hint="an answer is as old as the period before the next one comes; give AT MOST more than that",
         )
-    return bound
+    return longest
 
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -377,13 +358,13 @@ def compile_once(text: str, catalog: Catalog) -> Once:
 
 
 @roomy
-def compile_script(text: str, catalog: Catalog) -> list[bound_statements.BoundStatement]:
+def compile_script(text: str, catalog: Catalog) -> list[bound.BoundStatement]:
     """All statements of a script. Its declarations change the catalog, or, if one fails, none does."""
     working = catalog.copy()
     with _about(text):
-        bound = [bind_statement(statement, working) for statement in parse_script(text)]
+        made = [bind_statement(statement, working) for statement in parse_script(text)]
     catalog.adopt(working)
-    return bound
+    return made
 
 
 def declare_stream(name: str, columns: str, options: str | None = None) -> Stream:
@@ -394,9 +375,9 @@ def declare_stream(name: str, columns: str, options: str | None = None) -> Strea
     >>> declare_stream("s", "a BIGINT, ts TIMESTAMP", "SLACK 2 SECONDS LATE DROP").wattr
     'ts'
     """
-    (bound,) = compile_script(f"CREATE STREAM {_quoted(name)} ({columns}) {options or ''}", Catalog())
-    assert isinstance(bound, bound_statements.DeclareStream)
-    return bound.stream
+    (made,) = compile_script(f"CREATE STREAM {_quoted(name)} ({columns}) {options or ''}", Catalog())
+    assert isinstance(made, bound.DeclareStream)
+    return made.stream
 
 
 def declare_table(name: str, columns: str, options: str | None = None) -> Table:
@@ -409,9 +390,9 @@ def declare_table(name: str, columns: str, options: str | None = None) -> Table:
     key = _KEY.search(written)
     kind = _KEY.sub("", written).strip() or "NRR"
     inside = f"{columns}, {key[0]}" if key else columns
-    (bound,) = compile_script(f"CREATE TABLE {_quoted(name)} ({inside}) {kind}", Catalog())
-    assert isinstance(bound, bound_statements.DeclareTable)
-    return bound.table
+    (made,) = compile_script(f"CREATE TABLE {_quoted(name)} ({inside}) {kind}", Catalog())
+    assert isinstance(made, bound.DeclareTable)
+    return made.table
 
 
 def _quoted(name: str) -> str:
@@ -419,14 +400,13 @@ def _quoted(name: str) -> str:
 
 
 @contextmanager
-def _about(text: str) -> Iterator[None]:
-    """Errors raised inside show the text they are about."""
+def _about(text: str, file: str | None = None, place: Span | None = None) -> Iterator[None]:
+    """Errors raised inside show the text they are about, those without a place of their own this one."""
     try:
         yield
     except QueryError as error:
-        error.located(text)
-        raise
+        raise error.located(text, file, place) from None
     except RecursionError:
         if not has_room():
             raise
-        raise too_deep(Span(0, len(text))).located(text) from None
+        raise too_deep(Span(0, len(text))).located(text, file) from None

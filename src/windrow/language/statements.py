@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from windrow.archive.declaration import ALLOCATIONS, Declaration
@@ -340,21 +340,8 @@ def _create_stream(cursor: Cursor) -> syntax.Statement:
             "its rows are ordered by WATTR; keys are for tables",
         )
     options = columns.with_watermark(columns.read_stream_options(cursor), declared.watermark)
-    return syntax.CreateStream(
-        cursor.tokens.span,
-        name=name,
-        columns=declared.columns,
-        wattr=options.wattr,
-        resolution=options.resolution,
-        progress=options.progress,
-        late=options.late,
-        late_sink=options.late_sink,
-        sheddable=options.sheddable,
-        source=options.source,
-        keep=options.keep,
-        expected=options.expected,
-        also=options.also,
-    )
+    said = {part.name: getattr(options, part.name) for part in fields(options) if part.name != "span"}
+    return syntax.CreateStream(cursor.tokens.span, name, declared.columns, **said)
 
 
 def _create_table(cursor: Cursor) -> syntax.Statement:

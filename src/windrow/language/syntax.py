@@ -11,7 +11,7 @@ Also sets of words, which half of the language needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -374,25 +374,32 @@ class ProgressSyntax(Node):
 
 
 @dataclass(frozen=True)
-class CreateStream(Statement):
+class StreamOptions(Statement):
+    """What follows the columns of a stream."""
+
+    _: KW_ONLY
+    wattr: str | None = None
+    #: what one tick of a WATTR is that is a DOUBLE or a DECIMAL
+    resolution: Decimal | None = None
+    progress: ProgressSyntax | None = None
+    late: str = "DROP"
+    late_sink: str | None = None
+    sheddable: bool = False
+    source: str | None = None
+    keep: Quantity | None = None
+    #: rows per second, and how many different values columns have
+    expected: tuple[int, tuple[tuple[str, int], ...]] | None = None
+    #: ALSO: further attributes with their policies
+    also: tuple[tuple[str, ProgressSyntax], ...] = ()
+
+
+@dataclass(frozen=True)
+class CreateStream(StreamOptions):
     """CREATE STREAM."""
 
     name: str
     columns: tuple[ColumnDef, ...]
-    wattr: str | None
-    progress: ProgressSyntax | None
-    late: str
-    late_sink: str | None
-    sheddable: bool
-    source: str | None
-    keep: Quantity | None = None
-    #: rows per second, and how many different values columns have
-    expected: tuple[int, tuple[tuple[str, int], ...]] | None = None
     if_missing: bool = False
-    #: ALSO: further attributes with their policies
-    also: tuple[tuple[str, ProgressSyntax], ...] = ()
-    #: what one tick of a WATTR is that is a DOUBLE or a DECIMAL
-    resolution: Decimal | None = None
 
 
 @dataclass(frozen=True)
