@@ -15,10 +15,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -122,7 +121,7 @@ class NamedWindow:
     """What `WINDOW w AS (…)` says."""
 
     partition: tuple[syntax.Node, ...] = ()
-    order: tuple[tuple[syntax.Node, bool], ...] = ()
+    order: syntax.Keys = ()
     frame: syntax.FrameSyntax | None = None
 
 
@@ -156,20 +155,16 @@ class Converter(ABC):
         self._depth = 0
 
     @abstractmethod
-    def query(self, node: exp.Expr) -> syntax.QueryExpression:
-        """A SELECT, or a set operation."""
+    def query(self, node: exp.Expr) -> syntax.QueryExpression: ...
 
     @abstractmethod
-    def ordered(self, node: exp.Expr | None) -> tuple[tuple[syntax.Node, bool], ...]:
-        """The keys of an ORDER BY, and whether each is descending."""
+    def ordered(self, node: exp.Expr | None) -> syntax.Keys: ...
 
     @abstractmethod
-    def item(self, node: exp.Expr) -> syntax.SelectItem:
-        """An expression of a select list, with its alias."""
+    def item(self, node: exp.Expr) -> syntax.SelectItem: ...
 
     @abstractmethod
-    def items(self, tokens: Tokens) -> tuple[syntax.SelectItem, ...]:
-        """A select list by itself, as inside a WSTREAM."""
+    def items(self, tokens: Tokens) -> tuple[syntax.SelectItem, ...]: ...
 
     def convert(self, node: exp.Expr) -> syntax.Node:
         """An expression."""
@@ -240,12 +235,6 @@ class Converter(ABC):
                 "an operator or a comma may be missing before it; a quoted name stands in backticks",
             )
         return token
-
-    def fragment(self, base: int) -> Self:
-        """The same, for a skeleton that begins elsewhere."""
-        other = copy(self)
-        other.base = base
-        return other
 
 
 _CONDITIONAL = ("and", "or")

@@ -33,7 +33,7 @@ from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
 from windrow.language import lift_literals, shape, window_functions
 from windrow.language.lift_literals import Cursor
-from windrow.language.syntax import EmitClause, FrameSyntax, Node, Unnesting, WindowSyntax, words
+from windrow.language.syntax import Constant, EmitClause, FrameSyntax, Node, Unnesting, WindowSyntax, words
 from windrow.language.tokens import Token, TokenKind, Tokens, mistake, refuse
 from windrow.language.vocabulary import begins_operand, ends_operand, is_any_of_query, is_keyword
 from windrow.language.windows import ReadExpression, parse_window
@@ -314,6 +314,11 @@ class Lifted:
         self.covered[first] = last
         return self.tokens[first].span.to(self.tokens[last].span)
 
+    def atom(self, first: int, last: int, value: object, kind: str) -> None:
+        """A constant in place of a token through another."""
+        span = self.cover(first, last)
+        self.atoms[span.start] = Constant(span, value, kind)
+
     @property
     def ignored(self) -> set[int]:
         """The tokens that are read already: they are no keywords any more."""
@@ -353,8 +358,7 @@ class Lifted:
 
 
 _PLACEHOLDERS: dict[TokenKind, Callable[[Token], str]] = {
-    TokenKind.WORD: lambda token: "_" * len(token.text),
-    TokenKind.QUOTED: lambda token: "_" * len(token.text),
+    **dict.fromkeys((TokenKind.WORD, TokenKind.QUOTED), lambda token: "_" * len(token.text)),
     TokenKind.STRING: lambda token: "'" + "_" * (len(token.text) - 2) + "'",
     TokenKind.NUMBER: lambda token: "1" * len(token.text),
     TokenKind.SIGN: lambda token: token.text,
@@ -379,7 +383,8 @@ def _without_brackets(tokens: Tokens, expression: ReadExpression) -> Lifted:
     index = 0
     while index < len(tokens):
         if tokens.word(index) != "[" or _is_element(tokens, index) or index in made:
-            kept += [made.get(index, tokens[index])] if not _is_unary_plus(tokens, index) else []
+            unary_plus = tokens.word(index) == "+" and not ends_operand(tokens, index - 1)
+            kept += [] if unary_plus and index + 1 < len(tokens) else [made.get(index, tokens[index])]
             index += 1
             continue
         close = tokens.partner[index]
@@ -396,13 +401,9 @@ def _made_arrays(tokens: Tokens) -> dict[int, Token]:
     for index in range(1, len(tokens)):
         named = tokens.word(index - 1) == "ARRAY" and tokens.word(index - 2) not in ("FROM", "JOIN", ".")
         if tokens.word(index) == "[" and named:
-            close = tokens.partner[index]
-            found[index], found[close] = _sign(tokens[index], "("), _sign(tokens[close], ")")
+            for at, sign in ((index, "("), (tokens.partner[index], ")")):
+                found[at] = replace(tokens[at], text=sign, word=sign)
     return found
-
-
-def _sign(token: Token, text: str) -> Token:
-    return replace(token, text=text, word=text)
 
 
 def _is_element(tokens: Tokens, index: int) -> bool:
@@ -410,10 +411,6 @@ def _is_element(tokens: Tokens, index: int) -> bool:
     one = tokens.partner[index] == index + 2
     named = tokens.word(index - 2) not in ("FROM", "JOIN")
     return one and named and tokens.is_kind(index + 1, TokenKind.NUMBER, TokenKind.STRING)
-
-
-def _is_unary_plus(tokens: Tokens, index: int) -> bool:
-    return tokens.word(index) == "+" and not ends_operand(tokens, index - 1) and index + 1 < len(tokens)
 
 
 def _refuse_misplaced(kept: list[Token], windows: dict[int, WindowSyntax], bracket: Tokens) -> None:
@@ -526,12 +523,9 @@ def _lateral(cursor: Cursor, begin: int, expression: ReadExpression) -> Unnestin
     outer = outer or cursor.word.endswith("_OUTER")
     cursor.index += 1
     array = expression(cursor.parenthesis())
-    alias = cursor.name("a name") if _is_name(cursor) else None
+    named = not cursor.done and cursor.here.is_name and not is_keyword(cursor.tokens, cursor.index)
+    alias = cursor.name("a name") if named else None
     columns = [cursor.name("a column")] if cursor.take("AS") else []
     while columns and cursor.take(","):
         columns.append(cursor.name("a column"))
     return Unnesting(cursor.span_since(begin), function, array, alias, tuple(columns), outer)
-
-
-def _is_name(cursor: Cursor) -> bool:
-    return not cursor.done and cursor.here.is_name and not is_keyword(cursor.tokens, cursor.index)

@@ -14,7 +14,6 @@ from windrow.credentials import refuse_literals
 from windrow.errors import QueryError, Span, nearest
 from windrow.language.literals import CALENDAR, interval, plain_number
 from windrow.language.shape import MAX_DEPTH, too_deep, unexpected
-from windrow.language.syntax import Constant
 from windrow.language.tokens import Token, TokenKind, Tokens, at, refuse
 from windrow.language.vocabulary import begins_operand, is_keyword
 from windrow.windows.domain import Quantity, unit_name
@@ -42,14 +41,13 @@ def _constant(lifted: Lifted, index: int) -> None:
     if "IS" in (tokens.word(index - 1), *tokens.words(index - 2, 1)) or tokens.word(index + 1) == ".":
         return
     value, kind = _CONSTANTS[tokens.word(index)]
-    lifted.atoms[tokens[index].start] = Constant(lifted.cover(index, index), value, kind)
+    lifted.atom(index, index, value, kind)
 
 
 def _time(lifted: Lifted, index: int) -> None:
     tokens = lifted.tokens
     if tokens.is_kind(index + 1, TokenKind.STRING):
-        span = lifted.cover(index, index + 1)
-        lifted.atoms[span.start] = Constant(span, tokens[index + 1].value, _TIMES[tokens.word(index)])
+        lifted.atom(index, index + 1, tokens[index + 1].value, _TIMES[tokens.word(index)])
 
 
 def _bytes(lifted: Lifted, index: int) -> None:
@@ -57,18 +55,17 @@ def _bytes(lifted: Lifted, index: int) -> None:
     tokens = lifted.tokens
     if not tokens.is_kind(index + 1, TokenKind.STRING):
         return
-    span, digits = lifted.cover(index, index + 1), tokens[index + 1].value
+    digits = tokens[index + 1].value
     if not set(digits) <= _HEXADECIMAL:
+        span = tokens[index].span.to(tokens[index + 1].span)
         refuse(span, "these are no bytes", "bad-binary", "write hexadecimal digits, as in X'1F'")
-    value = bytes.fromhex("0" * (len(digits) % 2) + digits)
-    lifted.atoms[span.start] = Constant(span, value, "BINARY")
+    lifted.atom(index, index + 1, bytes.fromhex("0" * (len(digits) % 2) + digits), "BINARY")
 
 
 def _interval(lifted: Lifted, index: int) -> None:
     found = interval_at(lifted.tokens, index)
     if found is not None:
-        span = lifted.cover(index, found[1])
-        lifted.atoms[span.start] = Constant(span, found[0], "INTERVAL")
+        lifted.atom(index, found[1], found[0], "INTERVAL")
 
 
 def _first_amount(tokens: Tokens, index: int) -> int:
@@ -135,7 +132,7 @@ def _cast(lifted: Lifted, index: int) -> None:
     if tokens.word(index + 1) != "(":
         return
     close = tokens.partner[index + 1]
-    (as_at,) = _at_depth_one(tokens, index + 1, {"AS"})[-1:] or (None,)
+    (as_at,) = _in_call(tokens, index, "AS")[-1:] or (None,)
     if as_at is None or as_at + 1 == close or not tokens[as_at + 1].is_name:
         refuse(
             tokens[index].span.to(tokens[close].span),
@@ -169,13 +166,12 @@ def _extract(lifted: Lifted, index: int) -> None:
         _comma(lifted, index + 3)
         unit = tokens[index + 2]
         text = unit.value if unit.kind is TokenKind.STRING else unit.name
-        lifted.atoms[unit.start] = Constant(lifted.cover(index + 2, index + 2), text.upper(), "STRING")
+        lifted.atom(index + 2, index + 2, text.upper(), "STRING")
 
 
 def _substring(lifted: Lifted, index: int) -> None:
-    if lifted.tokens.word(index + 1) == "(":
-        for found in _at_depth_one(lifted.tokens, index + 1, {"FROM", "FOR"}):
-            _comma(lifted, found)
+    for found in _in_call(lifted.tokens, index, "FROM", "FOR"):
+        _comma(lifted, found)
 
 
 def _comma(lifted: Lifted, index: int) -> None:
@@ -189,7 +185,7 @@ def _comma(lifted: Lifted, index: int) -> None:
 def _trim(lifted: Lifted, index: int) -> None:
     """`TRIM(LEADING 'k' FROM x)` is `ltrim('k', x)`."""
     tokens = lifted.tokens
-    found = _at_depth_one(tokens, index + 1, {"FROM"}) if tokens.word(index + 1) == "(" else []
+    found = _in_call(tokens, index, "FROM")
     if not found:
         return
     side, from_at = index + 2, found[0]
@@ -205,32 +201,27 @@ def _trim(lifted: Lifted, index: int) -> None:
 def _to_unit(lifted: Lifted, index: int) -> None:
     """`FLOOR(ts TO HOUR)` is `floor_to(ts, 'HOUR')`."""
     tokens = lifted.tokens
-    found = _at_depth_one(tokens, index + 1, {"TO"}) if tokens.word(index + 1) == "(" else []
+    found = _in_call(tokens, index, "TO")
     if found and found[-1] + 2 == tokens.partner[index + 1]:
         lifted.swapped[found[-1]] = ","
-        _word_as_text(lifted, found[-1] + 1)
+        unit = found[-1] + 1
+        lifted.atom(unit, unit, tokens[unit].name.upper(), "STRING")
         lifted.functions[tokens[index].start] = "floor_to" if tokens.word(index) == "FLOOR" else "ceil_to"
 
 
 def _unit_first(lifted: Lifted, index: int) -> None:
     """`TIMESTAMPDIFF(MINUTE, a, b)`: the unit as a text."""
     tokens = lifted.tokens
-    three = tokens.word(index + 1) == "(" and len(_at_depth_one(tokens, index + 1, {","})) == 2
+    three = len(_in_call(tokens, index, ",")) == 2
     unit = tokens.word(index + 2)
     if three and tokens.word(index + 3) == "," and (unit in CALENDAR or _is_unit(tokens, index + 2)):
-        _word_as_text(lifted, index + 2)
-
-
-def _word_as_text(lifted: Lifted, index: int) -> None:
-    word = lifted.tokens[index]
-    lifted.atoms[word.start] = Constant(lifted.cover(index, index), word.name.upper(), "STRING")
+        lifted.atom(index + 2, index + 2, tokens[index + 2].name.upper(), "STRING")
 
 
 def _position(lifted: Lifted, index: int) -> None:
     """`POSITION('a' IN x)` is `position('a', x)`."""
-    if lifted.tokens.word(index + 1) == "(":
-        for found in _at_depth_one(lifted.tokens, index + 1, {"IN"})[:1]:
-            _comma(lifted, found)
+    for found in _in_call(lifted.tokens, index, "IN")[:1]:
+        _comma(lifted, found)
 
 
 def _symmetric(lifted: Lifted, index: int) -> None:
@@ -242,9 +233,12 @@ def _symmetric(lifted: Lifted, index: int) -> None:
             lifted.symmetric.add(tokens[index].start)
 
 
-def _at_depth_one(tokens: Tokens, open_at: int, words: set[str]) -> list[int]:
-    """The indexes of these words directly inside a parenthesis."""
-    return [at for at in tokens.outside(open_at + 1, tokens.partner[open_at]) if tokens.word(at) in words]
+def _in_call(tokens: Tokens, index: int, *words: str) -> list[int]:
+    """The indexes of these words directly inside the parenthesis of a call; none without one."""
+    if tokens.word(index + 1) != "(":
+        return []
+    inside = tokens.outside(index + 2, tokens.partner[index + 1])
+    return [at for at in inside if tokens.word(at) in words]
 
 
 _LIFTERS = {
@@ -252,13 +246,10 @@ _LIFTERS = {
     **dict.fromkeys(_TIMES, _time),
     "X": _bytes,
     "INTERVAL": _interval,
-    "CAST": _cast,
-    "TRY_CAST": _cast,
-    "SAFE_CAST": _cast,
+    **dict.fromkeys(("CAST", "TRY_CAST", "SAFE_CAST"), _cast),
     "::": _postfix_cast,
     "EXTRACT": _extract,
-    "SUBSTRING": _substring,
-    "SUBSTR": _substring,
+    **dict.fromkeys(("SUBSTRING", "SUBSTR"), _substring),
     "TRIM": _trim,
     **dict.fromkeys(("FLOOR", "CEIL", "CEILING"), _to_unit),
     **dict.fromkeys(("TIMESTAMPDIFF", "TIMESTAMPADD", "DATEDIFF", "DATE_DIFF", "DATEADD"), _unit_first),

@@ -26,7 +26,6 @@ from windrow.language.syntax import rebuilt, walk
 from windrow.language.tokens import mistake, refuse
 from windrow.windows.domain import MICROSECONDS
 
-Keys = tuple[tuple[syntax.Node, bool], ...]
 GroupingSets = list[tuple[syntax.Node, ...]]
 
 
@@ -63,7 +62,7 @@ def equal_rows(span: Span, left: tuple[syntax.Node, ...], right: tuple[syntax.No
 
 def around(
     query: syntax.QueryExpression,
-    order_by: Keys,
+    order_by: syntax.Keys,
     limit: syntax.Node | None,
     word: StreamWord = StreamWord.AUTO,
     distinct: bool = False,
@@ -299,7 +298,7 @@ def _as_output(key: syntax.Node, items: tuple[syntax.SelectItem, ...]) -> syntax
 # ------------------------------------------------------------ WITHIN GROUP
 
 
-def within_group(call: syntax.Apply, order: Keys) -> syntax.Apply:
+def within_group(call: syntax.Apply, order: syntax.Keys) -> syntax.Apply:
     """`PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)` and its like."""
     ((value, descending), *others) = order
     if call.function == "percentile_cont" and len(call.args) == 1 and not others:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import ClassVar
@@ -51,7 +52,9 @@ def _column(self: Converter, node: exp.Expr) -> syntax.Node:
     if star:
         if len(parts) > 2:
             raise self.refusal(node, "this name has too many parts", "write stream.*")
-        return _qualified_star(self, parts[0], parts[1])
+        name = self.name_of(parts[0])
+        span = name.span.to(self.token_of(parts[1]).span)
+        return replace(_star(self, parts[1]), span=span, qualifier=name.name)
     tokens = [self.token_of(part) for part in parts]
     start = tokens[0].start
     if start in self.lifted.wstreams:
@@ -60,11 +63,6 @@ def _column(self: Converter, node: exp.Expr) -> syntax.Node:
         return self.lifted.atoms[start]
     span = syntax.hull(token.span for token in tokens)
     return self.using.resolve(syntax.Name(span, tuple(token.name for token in tokens)))
-
-
-def _qualified_star(self: Converter, qualifier: exp.Expr, star: exp.Expr) -> syntax.Node:
-    name = self.name_of(qualifier)
-    return replace(_star(self, star), span=name.span.to(self.token_of(star).span), qualifier=name.name)
 
 
 def _star(self: Converter, node: exp.Expr) -> syntax.Star:
@@ -117,7 +115,7 @@ def _call(self: Converter, node: exp.Expr) -> syntax.Node:
         self.only(parts[0], {"expressions"})
         parts = parts[0].expressions
     name = self.lifted.functions.get(word.start) or word.name.lower()
-    order: tuple[tuple[syntax.Node, bool], ...] = ()
+    order: syntax.Keys = ()
     if parts and isinstance(parts[-1], exp.Order):
         order = self.ordered(parts[-1])
         parts = [*parts[:-1], parts[-1].this]
@@ -286,21 +284,8 @@ REFUSED: dict[type[exp.Expr], tuple[str, str | None]] = {
 }
 
 
-_SELECT_PARTS = frozenset(
-    {
-        "with_",
-        "expressions",
-        "distinct",
-        "from_",
-        "joins",
-        "where",
-        "group",
-        "having",
-        "qualify",
-        "order",
-        "limit",
-        "windows",
-    }
+_SELECT_PARTS = syntax.words(
+    "with_ expressions distinct from_ joins where group having qualify order limit windows"
 )
 _ORDER_WORDS = syntax.words("ASC DESC NULLS FIRST LAST")
 _SET_WORDS = syntax.words("UNION EXCEPT MINUS INTERSECT")
@@ -513,14 +498,14 @@ class QueryConverter(sources.SourceConverter):
             return [each for part in node.expressions for each in self._sets(part)]
         return [self._several(node)]
 
-    def ordered(self, node: exp.Expr | None) -> tuple[tuple[syntax.Node, bool], ...]:
+    def ordered(self, node: exp.Expr | None) -> syntax.Keys:
         """The keys of an ORDER BY, and whether each is descending."""
         if node is None:
             return ()
         self.only(node, {"this", "expressions"})
         return tuple(key for part in node.expressions for key in self._keys(part))
 
-    def _keys(self, node: exp.Expr) -> tuple[tuple[syntax.Node, bool], ...]:
+    def _keys(self, node: exp.Expr) -> syntax.Keys:
         """A key; where NULL is to stand on the other side, whether it is NULL comes before it."""
         self.only(node, {"this", "desc", "nulls_first"})
         expression, descending = self.convert(node.this), bool(node.args.get("desc"))
@@ -533,6 +518,19 @@ class QueryConverter(sources.SourceConverter):
             return None
         self.only(node, {"expression"})
         return self.convert(node.args["expression"])
+
+    def items(self, tokens: Tokens) -> tuple[syntax.SelectItem, ...]:
+        """A select list by itself, as inside a WSTREAM: sqlglot is called again."""
+        begin = self.tokens.at(tokens[0].start)
+        check_shape(tokens, self.lifted.ignored_between(begin, begin + len(tokens)))
+        base = tokens[0].start - len(_PREFIX)
+        tree = _parsed(_PREFIX + self.lifted.skeleton(begin, begin + len(tokens)), base, tokens)
+        if not isinstance(tree, exp.Select):
+            raise unexpected(tokens, tokens[0].start)
+        part = copy(self)
+        part.base = base
+        part.only(tree, {"expressions"})
+        return tuple(part.item(item) for item in tree.expressions)
 
 
 def _sides(node: exp.Expr) -> int:
@@ -562,7 +560,7 @@ def read_query(tokens: Tokens) -> syntax.QueryExpression:
     check_shape(lifted.tokens, lifted.ignored)
     base = lifted.tokens[0].start
     with _only_query_errors(tokens):
-        query = _Converter(lifted, base).query(_parsed(lifted.skeleton(), base, lifted.tokens))
+        query = QueryConverter(lifted, base).query(_parsed(lifted.skeleton(), base, lifted.tokens))
     _refuse_unused(lifted)
     check_depth(query)
     return replace(query, emits=lifted.emits) if lifted.emits else query  # type: ignore[call-arg]
@@ -575,28 +573,12 @@ def read_expression(tokens: Tokens) -> syntax.Node:
         refuse(tokens, "there is no expression here", "syntax", "write one")
     lifted = lift(tokens, read_expression)
     with _only_query_errors(tokens):
-        items = _Converter(lifted, 0).items(lifted.tokens)
+        items = QueryConverter(lifted, 0).items(lifted.tokens)
     _refuse_unused(lifted)
     if len(items) != 1 or items[0].alias is not None:
         refuse(tokens, "one expression is expected here", "syntax", "remove the rest")
     check_depth(items[0].expression)
     return items[0].expression
-
-
-class _Converter(QueryConverter):
-    """A converter that can call sqlglot again, for the select list inside a WSTREAM."""
-
-    def items(self, tokens: Tokens) -> tuple[syntax.SelectItem, ...]:
-        """A select list by itself."""
-        begin = self.tokens.at(tokens[0].start)
-        check_shape(tokens, self.lifted.ignored_between(begin, begin + len(tokens)))
-        base = tokens[0].start - len(_PREFIX)
-        tree = _parsed(_PREFIX + self.lifted.skeleton(begin, begin + len(tokens)), base, tokens)
-        if not isinstance(tree, exp.Select):
-            raise unexpected(tokens, tokens[0].start)
-        part = self.fragment(base)
-        part.only(tree, {"expressions"})
-        return tuple(part.item(item) for item in tree.expressions)
 
 
 @contextmanager

@@ -81,6 +81,8 @@ class Node:
     span: Span
 
 
+#: the keys of an ORDER BY, each with whether it is descending
+Keys = tuple[tuple[Node, bool], ...]
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 
@@ -162,7 +164,7 @@ class Apply(Node):
     args: tuple[Node, ...]
     distinct: bool = False
     where: Node | None = None
-    order: tuple[tuple[Node, bool], ...] = ()
+    order: Keys = ()
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ class OverCall(Node):
 
     call: Apply
     partition: tuple[Node, ...]
-    order: tuple[tuple[Node, bool], ...]
+    order: Keys
     frame: FrameSyntax | None = None
     ignores_null: bool = False
 
@@ -322,7 +324,7 @@ class Select(QueryExpression):
     group_by: tuple[Node, ...] = ()
     having: Node | None = None
     qualify: Node | None = None
-    order_by: tuple[tuple[Node, bool], ...] = ()
+    order_by: Keys = ()
     limit: Node | None = None
     emits: EmitClause | None = None
 
