@@ -307,7 +307,8 @@ class Overs:
                 "bad-over",
                 "group in a nested query under [UNBOUNDED], and write OVER around it",
             )
-        if not order and node.frame is None and not ops.is_over_stream(self.rows) and _is_whole(node):
+        is_aggregate = aggregates.is_aggregate(node.call.function) and node.function not in ops.KINDS
+        if is_aggregate and not order and node.frame is None and not ops.is_over_stream(self.rows):
             return self._whole(node, partition)
         return self._framed(node, partition, self._in_order(node, order))
 
@@ -351,7 +352,10 @@ class Overs:
         if node.call.args or node.call.distinct or node.call.where is not None or node.ignores_null:
             refuse(node, f"{name} takes no arguments", "bad-over", f"write {name}() OVER (ORDER BY …)")
         if not order:
-            hint = f"write {name}() OVER ({_apart(node)}ORDER BY {self._another_column(node)})"
+            parted = {part.parts[-1].lower() for part in node.partition if isinstance(part, Name)}
+            others = [entry.name for entry in self.scope.entries if entry.name.lower() not in parted]
+            by = f"{others[-1]} DESC" if others else "…"
+            hint = f"write {name}() OVER ({_apart(node)}ORDER BY {by})"
             refuse(node, f"{name} does not say by which order", "bad-over", hint)
         if node.frame is not None:
             refuse(
@@ -364,12 +368,6 @@ class Overs:
             (name, partition, order), f"{name.lower()} {len(self.ranks) + len(self.frames) + 1}"
         )
         return ColumnRef(found, types.BIGINT)
-
-    def _another_column(self, node: Written) -> str:
-        """A column that does not part the rows, to show an order by."""
-        parted = {part.parts[-1].lower() for part in node.partition if isinstance(part, Name)}
-        names = [entry.name for entry in self.scope.entries if entry.name.lower() not in parted]
-        return f"{names[-1]} DESC" if names else "…"
 
     def _is_append_only(self, node: Written, order: tuple[tuple[Expression, bool], ...]) -> bool:
         """Whether the numbers of rows stay as they are when others come."""
@@ -487,10 +485,6 @@ class Overs:
         if found < 0:
             refuse(written, f"{amount} is no distance", "bad-over", "write a number that is not negative")
         return found
-
-
-def _is_whole(node: Written) -> bool:
-    return aggregates.is_aggregate(node.call.function) and node.function not in ops.KINDS
 
 
 def _apart(node: Written) -> str:

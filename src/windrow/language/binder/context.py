@@ -137,8 +137,9 @@ Reads: TypeAlias = frozenset[tuple[str | None, str]]
 
 def pseudo_reads(select: syntax.Select) -> Reads:
     """The pseudo columns named anywhere in a SELECT, with the alias they were named by."""
-    found = set(_named(select))
+    found: set[tuple[str | None, str]] = set()
     for part in parts(select):
+        found |= set(_names(part))
         for node in walk(part):
             if isinstance(node, syntax.ExistsTest | syntax.InTest | syntax.ScalarQuery):
                 found |= {(alias, name) for alias, name in _around(node.query) if alias is not None}
@@ -161,11 +162,6 @@ def _around(query: syntax.QueryExpression) -> set[tuple[str | None, str]]:
     assert isinstance(query, syntax.Select)
     own = {(source.alias or source.name or "").lower() for source in query.sources}
     return {(alias, name) for alias, name in pseudo_reads(query) if alias is not None and alias not in own}
-
-
-def _named(select: syntax.Select) -> Iterator[tuple[str | None, str]]:
-    for part in parts(select):
-        yield from _names(part)
 
 
 def _names(part: syntax.Node) -> Iterator[tuple[str | None, str]]:

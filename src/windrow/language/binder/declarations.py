@@ -300,15 +300,14 @@ def _default_wattr(stream: str, schema: Schema) -> str:
 def _progress(written: ProgressSyntax | None, stream: Stream) -> ProgressRule:
     if written is None:
         return ProgressRule()
-    values = ExpressionBinder(_own_columns(stream), "PUNCTUATED BY")
+    columns = (stream.schema.column(name) for name in stream.schema.names)
+    own = Scope(tuple(NamedColumn(stream.name, column.name, column) for column in columns))
+    values = ExpressionBinder(own, "PUNCTUATED BY")
     with at(written):
-        per = _per(written, stream)
+        owner = f"stream `{stream.name}`"
+        per = _column(written.per, stream.schema, owner, "tell sources apart by") if written.per else None
         mark = _mark(written.mark, values, stream) if written.mark is not None else None
-        when = (
-            ExpressionBinder(values.scope, "WHEN").condition(written.when)
-            if written.when is not None
-            else None
-        )
+        when = ExpressionBinder(own, "WHEN").condition(written.when) if written.when is not None else None
         return ProgressRule(_policy(written, stream.domain), per, mark, when)
 
 
@@ -361,12 +360,6 @@ def _policy(written: ProgressSyntax, domain: Domain) -> Policy:
     return NoPolicy()
 
 
-def _per(written: ProgressSyntax, stream: Stream) -> str | None:
-    if written.per is None:
-        return None
-    return _column(written.per, stream.schema, f"stream `{stream.name}`", "tell sources apart by")
-
-
 def _mark(node: Node, values: ExpressionBinder, stream: Stream) -> Expression:
     refuse_resolution(stream.domain, "PUNCTUATED BY")
     mark = values.bind(node)
@@ -379,8 +372,3 @@ def _mark(node: Node, values: ExpressionBinder, stream: Stream) -> Expression:
             f"it says up to where `{stream.wattr}` is complete",
         )
     return mark
-
-
-def _own_columns(stream: Stream) -> Scope:
-    columns = (stream.schema.column(name) for name in stream.schema.names)
-    return Scope(tuple(NamedColumn(stream.name, column.name, column) for column in columns))

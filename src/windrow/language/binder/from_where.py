@@ -443,8 +443,8 @@ def _refuse_lenient(node: syntax.Node) -> None:
 def _refuse_many_rows(query: syntax.QueryExpression) -> None:
     if isinstance(query, syntax.Select) and _has_one_row(query):
         return
-    message = "a value is compared with a query that may have many rows"
-    refuse(query, message, "many-rows", ways_out.one_row(query))
+    hint = ways_out.one_row(query)
+    refuse(query, "a value is compared with a query that may have many rows", "many-rows", hint)
 
 
 def _has_one_row(query: syntax.Select) -> bool:

@@ -87,8 +87,13 @@ class Scope:
         Windows of one query that move together have the same bounds, so these are not told apart.
         """
         found = self.find(name.parts)
-        if len(found) > 1 and not _is_one_bound(found):
-            raise _ambiguous(name, found)
+        one_bound = len({entry.column for entry in found}) == 1 and not isinstance(found[0].column, ColumnRef)
+        if len(found) > 1 and not one_bound:
+            candidates = " or ".join(f"`{entry.full_name}`" for entry in found)
+            written, first = ".".join(name.parts), found[0].full_name
+            refuse(
+                name, f"`{written}` could be {candidates}", "ambiguous-column", f"say which, as in {first}"
+            )
         if found:
             return found[0].column
         field = self._field_of(name)
@@ -155,10 +160,6 @@ _ELSEWHERE = {
 }
 
 
-def _is_one_bound(found: list[NamedColumn]) -> bool:
-    return len({entry.column for entry in found}) == 1 and not isinstance(found[0].column, ColumnRef)
-
-
 def _is_of(entry: NamedColumn, name: Name) -> bool:
     """Whether a column without a name of its own is a function of what is named: SUM(a) of a."""
     _, found, inside = entry.name.partition("(")
@@ -167,13 +168,3 @@ def _is_of(entry: NamedColumn, name: Name) -> bool:
 
 def _same(one: str, other: str) -> bool:
     return one.lower() == other.lower()
-
-
-def _ambiguous(name: Name, found: list[NamedColumn]) -> QueryError:
-    candidates = " or ".join(f"`{entry.full_name}`" for entry in found)
-    return mistake(
-        name,
-        f"`{'.'.join(name.parts)}` could be {candidates}",
-        "ambiguous-column",
-        f"say which, as in {found[0].full_name}",
-    )

@@ -49,21 +49,18 @@ class SelectList:
     @property
     def names(self) -> tuple[str, ...]:
         """The output names, unique in any case."""
-        meeting = self._meeting()
+        written = Counter(item.key for item in self.items if not item.from_star)
+        count = Counter(item.key for item in self.items)
+        for key in (key for key, times in written.items() if times > 1):
+            _refuse_unless_columns([item for item in self.items if item.key == key and not item.from_star])
+        # the plain columns that cannot have their own name
+        meeting = {item for item in self.items if (count if item.from_star else written)[item.key] > 1}
         used = {item.key for item in self.items if item not in meeting}
         names: list[str] = []
         for item in self.items:
             names.append(_after_source(item, used) if item in meeting else item.label)
             used.add(names[-1].lower())
         return tuple(names)
-
-    def _meeting(self) -> set[Item]:
-        """The plain columns that cannot have their own name."""
-        written = Counter(item.key for item in self.items if not item.from_star)
-        count = Counter(item.key for item in self.items)
-        for key in (key for key, times in written.items() if times > 1):
-            _refuse_unless_columns([item for item in self.items if item.key == key and not item.from_star])
-        return {item for item in self.items if (count if item.from_star else written)[item.key] > 1}
 
     def aliased(self, name: Name) -> Node | None:
         """The expression that an alias stands for."""
@@ -109,7 +106,10 @@ def expand(written: tuple[SelectItem, ...], scope: Scope) -> SelectList:
             items += _columns(item.expression, item.alias, scope)
         else:
             meant = _with_names_before(SelectList(tuple(items)), item.expression, scope)
-            items.append(Item(meant, item.alias or _own_name(item, meant), _plain_column(item, scope)))
+            alias = item.alias
+            if alias is None and isinstance(item.expression, Name) and meant is not item.expression:
+                alias = item.expression.parts[-1]  # an alias that is selected again is called so again
+            items.append(Item(meant, alias, _plain_column(item, scope)))
     return SelectList(tuple(items))
 
 
@@ -119,15 +119,6 @@ def _with_names_before(before: SelectList, node: Node, scope: Scope) -> Node:
         own = scope.knows(node) or expressions.is_bound(node)
         return node if own else before.aliased(node) or node
     return rebuilt(node, lambda part: _with_names_before(before, part, scope))
-
-
-def _own_name(item: SelectItem, meant: Node) -> str | None:
-    """An alias that is selected again is called so again."""
-    return (
-        item.expression.parts[-1]
-        if isinstance(item.expression, Name) and meant is not item.expression
-        else None
-    )
 
 
 def _plain_column(item: SelectItem, scope: Scope) -> NamedColumn | None:
@@ -158,8 +149,7 @@ def _columns(star: Star, alias: str | None, scope: Scope) -> list[Item]:
 def _only(name: str, at: Node, found: Sequence[NamedColumn]) -> NamedColumn:
     """The one column of `*` that EXCEPT or REPLACE names."""
     same = [entry for entry in found if entry.name.lower() == name.lower()]
-    qualified = isinstance(at, Name) and len(at.parts) > 1
-    if qualified and isinstance(at, Name):
+    if isinstance(at, Name) and len(at.parts) > 1:
         same = [entry for entry in same if entry.source.lower() == at.parts[-2].lower()]
     if len(same) != 1:
         what = "no column" if not same else "more than one column"

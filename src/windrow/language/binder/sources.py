@@ -58,46 +58,37 @@ def window(input: Scan | Subquery | Union, written: WindowSyntax | None, scope: 
         return Window(input, UnboundedWindow())
     with at(written):
         if isinstance(input, Scan):
-            found = _over_stream(input, written, scope)
+            stream = input.stream
+            schema, owner = stream.schema, f"stream `{stream.name}`"
+            attributes, wattr = stream.attributes, stream.wattr
+            domain = attributes.get(written.clause.wattr or wattr, stream.domain)
         else:
-            found = _over_query(input, written, scope)
+            _refuse_attribute(written.clause)
+            query = next(node for node in input.walk() if isinstance(node, Subquery)).query
+            schema, owner = query.schema, "the nested query"
+            domain = query.leaves[0].domain
+            attributes, wattr = {INSTANT: domain}, INSTANT
+        clause = _with_columns(written.clause, schema, owner)
+        clause = replace(clause, lifetime=_lifetime(written, scope, domain))
+        found = Window(input, resolve(clause, attributes, wattr))
     for point in written.points:
-        _check_point(point, found)
+        if point.is_time and found.domain is not Domain.TIME:
+            message = f"{point.word} is a time, but the window is on a number"
+            refuse(point, message, "window-origin", f"write a number, as in {point.word} 100")
+        if not point.is_time and found.domain is Domain.TIME:
+            message = f"{point.word} is a number, but the window is on time"
+            refuse(point, message, "window-origin", f"write a time, as in {point.word} '2024-01-31 07:00:00'")
     return found
 
 
-def _check_point(point: syntax.PointSyntax, window: Window) -> None:
-    """A time is no point of a number, and a number none of time."""
-    if point.is_time and window.domain is not Domain.TIME:
-        message = f"{point.word} is a time, but the window is on a number"
-        refuse(point, message, "window-origin", f"write a number, as in {point.word} 100")
-    if not point.is_time and window.domain is Domain.TIME:
-        message = f"{point.word} is a number, but the window is on time"
-        refuse(point, message, "window-origin", f"write a time, as in {point.word} '2024-01-31 07:00:00'")
-
-
-def _over_stream(scan: Scan, written: WindowSyntax, scope: Scope) -> Window:
-    stream = scan.stream
-    attributes = stream.attributes
-    clause = _with_columns(written.clause, stream.schema, f"stream `{stream.name}`")
-    domain = attributes.get(clause.wattr or stream.wattr, stream.domain)
-    clause = replace(clause, lifetime=_lifetime(written, scope, domain))
-    return Window(scan, resolve(clause, attributes, stream.wattr))
-
-
-def _over_query(input: Subquery | Union, written: WindowSyntax, scope: Scope) -> Window:
-    wattr = written.clause.wattr or written.clause.rattr
+def _refuse_attribute(clause: WindowClause) -> None:
+    wattr = clause.wattr or clause.rattr
     if wattr is not None and wattr.lower() not in (ROW_NUM, INSTANT):
         raise QueryError(
             f"rows of a nested query are windowed by the instants they are about, not by `{wattr}`",
             code="window-attribute",
             hint="leave it out, or window the stream inside by it",
         )
-    subquery = next(node for node in input.walk() if isinstance(node, Subquery))
-    domain = subquery.query.leaves[0].domain
-    clause = _with_columns(written.clause, subquery.query.schema, "the nested query")
-    clause = replace(clause, lifetime=_lifetime(written, scope, domain))
-    return Window(input, resolve(clause, {INSTANT: domain}, INSTANT))
 
 
 def _with_columns(clause: WindowClause, schema: Schema, owner: str) -> WindowClause:
@@ -177,7 +168,13 @@ def bind_sources(
     for source in sources[:MAX_SOURCES]:
         with at(source):
             item = _Binding(source, reads, context, tuple(item.plan_alias for item in items)).bind()
-        _refuse_second(item, items)
+        if any(other.alias.lower() == item.alias.lower() for other in items):
+            refuse(
+                item.node,
+                f"two sources are called `{item.alias}`",
+                "duplicate-alias",
+                "give one of them another name with AS",
+            )
         items.append(item)
     if len(sources) > MAX_SOURCES or sum(len(item.plan.leaves) for item in items) > MAX_SOURCES:
         refuse(
@@ -330,16 +327,6 @@ def renamed(plan: Plan, alias: str) -> Project:
     return Project(plan, tuple((f"{alias}.{name}", schema.column(name)) for name in schema.names))
 
 
-def _refuse_second(item: FromItem, before: list[FromItem]) -> None:
-    if any(other.alias.lower() == item.alias.lower() for other in before):
-        refuse(
-            item.node,
-            f"two sources are called `{item.alias}`",
-            "duplicate-alias",
-            "give one of them another name with AS",
-        )
-
-
 @dataclass(frozen=True)
 class _Binding:
     """One source on its way."""
@@ -351,27 +338,22 @@ class _Binding:
 
     def bind(self) -> FromItem:
         if self.source.query is not None:
-            relation = self.context.bind(self.source.query, self._inner_context())
+            inner = self.context.nested()
+            if self.source.window is not None:
+                apart = moves(self.source.query, self.context.catalog)
+                inner = replace(self.context.nested(as_stream=True), moves=apart)
+            relation = self.context.bind(self.source.query, inner)
             return self._query(relation, self.source.alias or self._free(NESTED))
         assert self.source.name is not None
         match self.context.catalog.find(self.source.name):
             case Stream() as stream:
-                return self._stream(stream, self.source.alias or stream.name)
+                alias = self.source.alias or stream.name
+                pseudo = pseudo_of(self.source, alias, self.reads)
+                return self._windowed(Scan(stream, self._free(alias), pseudo), alias)
             case Table() as table:
                 return self._table(table, self.source.alias or table.name)
             case query:
                 return self._query(Relation.of(query.plan), self.source.alias or query.name)
-
-    def _inner_context(self) -> Context:
-        if self.source.window is None:
-            return self.context.nested()
-        assert self.source.query is not None
-        apart = moves(self.source.query, self.context.catalog)
-        return replace(self.context.nested(as_stream=True), moves=apart)
-
-    def _stream(self, stream: Stream, alias: str) -> FromItem:
-        pseudo = pseudo_of(self.source, alias, self.reads)
-        return self._windowed(Scan(stream, self._free(alias), pseudo), alias)
 
     def _table(self, table: Table, alias: str) -> FromItem:
         if self.source.window is not None:
@@ -422,7 +404,8 @@ class Conditions:
     foreign: list[Expression] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.order = _tables_in_order(self.items)
+        tables = [item for item in self.items if item.table is not None]
+        self.order = sorted(tables, key=lambda item: item.is_relation_table)
         self.tables = {item.alias: [] for item in self.order}
         self.streams = [item for item in self.items if item.table is None]
 
@@ -455,7 +438,9 @@ class Conditions:
 
     def _place(self, part: Expression, on: bool) -> list[Expression]:
         if part.reads_window_bounds:
-            return [] if _compares_one_bound(part) else self.filter
+            # `L.window_start = R.window_start` of windows that move together
+            same = isinstance(part, Call) and part.function in ("=", "<=>") and part.args[0] == part.args[1]
+            return [] if same else self.filter
         read = [item for item in self.items if item.names & part.columns]
         if part.columns - frozenset().union(*(item.names for item in self.items)):
             return self.foreign
@@ -530,16 +515,6 @@ def _joined_as_they_come(
 
 def _called(name: str, alias: str, window: str) -> str:
     return f"{name}{window}" if alias == name else f"{name}{window} {alias}"
-
-
-def _compares_one_bound(part: Expression) -> bool:
-    """`L.window_start = R.window_start` of windows that move together."""
-    return isinstance(part, Call) and part.function in ("=", "<=>") and part.args[0] == part.args[1]
-
-
-def _tables_in_order(items: list[FromItem]) -> list[FromItem]:
-    tables = [item for item in items if item.table is not None]
-    return sorted(tables, key=lambda item: item.is_relation_table)
 
 
 def equal_or_null(one: Expression, two: Expression) -> tuple[Expression, ...]:
