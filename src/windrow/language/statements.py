@@ -203,12 +203,7 @@ def begins_statement(word: str) -> bool:
 def _check_is_one(tokens: Tokens) -> None:
     """No second statement begins inside of it: then a semicolon is missing."""
     for index in range(2 if tokens.word(0) == "SHOW" else 1, len(tokens) - 1):
-        if tokens.word(index) == "CREATE" and tokens.word(index + 1) in (
-            "STREAM",
-            "TABLE",
-            "QUERY",
-            "ARCHIVE",
-        ):
+        if tokens.word(index) == "CREATE" and tokens.word(index + 1) in _CREATED:
             refuse(
                 tokens[index].span.to(tokens[index + 1].span),
                 f"`{tokens[index].text} {tokens[index + 1].text}` inside of a statement",
@@ -218,13 +213,13 @@ def _check_is_one(tokens: Tokens) -> None:
 
 
 def _unknown(tokens: Tokens) -> QueryError:
-    first = tokens[0]
-    close = nearest(first.text, _STATEMENTS)
-    hint = (
-        _insert_instead(tokens)
-        or _INSTEAD.get(first.word)
-        or (close if close and close.startswith("did") else None)
-    )
+    first, hint = tokens[0], _INSTEAD.get(tokens.word(0))
+    close = nearest(first.text, _STATEMENTS) or ""
+    if tokens.words(0, 2) == ("INSERT", "INTO") and len(tokens) > 3 and tokens[2].is_name:
+        query = f"CREATE QUERY {tokens[2].text} AS SELECT … INTO 'files:///…'"
+        hint = f"write {query}; rows of streams come from their source"
+    elif hint is None and close.startswith("did"):
+        hint = close
     return mistake(
         first,
         f"no statement begins with `{first.text}`",
@@ -233,20 +228,10 @@ def _unknown(tokens: Tokens) -> QueryError:
     )
 
 
-def _insert_instead(tokens: Tokens) -> str | None:
-    """`INSERT INTO sink SELECT …` is a query with a sink."""
-    if tokens.words(0, 2) != ("INSERT", "INTO") or len(tokens) < 4 or not tokens[2].is_name:
-        return None
-    query = f"CREATE QUERY {tokens[2].text} AS SELECT … INTO 'files:///…'"
-    return f"write {query}; rows of streams come from their source"
-
-
+_ONLY_GROWS = "a stream only grows; tables change through their source"
 _INSTEAD = {
     "INSERT": "rows come from the source of a stream; write CREATE QUERY … INTO 'sink' to write answers",
-    "UPDATE": "a stream only grows; tables change through their source",
-    **dict.fromkeys(
-        ("DELETE", "MERGE", "TRUNCATE", "COPY"), "a stream only grows; tables change through their source"
-    ),
+    **dict.fromkeys(("UPDATE", "DELETE", "MERGE", "TRUNCATE", "COPY"), _ONLY_GROWS),
     **dict.fromkeys(
         ("SET", "USE", "RESET"),
         "settings are given where it is run: windrow run script.cql --conf name=value",
@@ -269,27 +254,22 @@ def _create(cursor: Cursor) -> syntax.Statement:
         cursor.expect("REPLACE")
         cursor.choose(("QUERY",), "QUERY", dict.fromkeys(("STREAM", "TABLE", "ARCHIVE"), _ONLY_QUERIES))
         return replace(_create_query(cursor), replaces=True)
-    _create_instead(cursor)
-    kind = cursor.choose(_CREATED, "STREAM, TABLE, QUERY or ARCHIVE", _CREATE_INSTEAD)
+    words = [token for token in cursor.tokens.items[cursor.index :] if token.word not in _CREATE_WORDS]
+    name = words[0].text if words and words[0].is_name else "name"
+    query = f"write CREATE QUERY {name} AS SELECT …"
+    others = _CREATE_INSTEAD | {
+        "VIEW": query,
+        "MATERIALIZED": query,
+        "SOURCE": f"write CREATE STREAM {name} (…)",
+        "SINK": f"write CREATE QUERY {name} AS … INTO '…'",
+    }
+    kind = cursor.choose(_CREATED, "STREAM, TABLE, QUERY or ARCHIVE", others)
     if not cursor.take("IF"):
         return _CREATED[kind](cursor)
     cursor.expect("NOT", "EXISTS")
     if kind == "ARCHIVE":
         cursor.fail("the name of the archive", hint="CREATE ARCHIVE takes no IF NOT EXISTS")
     return replace(_CREATED[kind](cursor), if_missing=True)  # type: ignore[call-arg]
-
-
-def _create_instead(cursor: Cursor) -> None:
-    """Refuse what other systems create, with what to write here."""
-    words = [token for token in cursor.tokens.items[cursor.index :] if token.word not in _CREATE_WORDS]
-    name = words[0].text if words and words[0].is_name else "name"
-    if cursor.word in ("VIEW", "MATERIALIZED"):
-        cursor.fail("STREAM, TABLE, QUERY or ARCHIVE", hint=f"write CREATE QUERY {name} AS SELECT …")
-    if cursor.word in ("SOURCE", "SINK"):
-        instead = (
-            f"CREATE STREAM {name} (…)" if cursor.word == "SOURCE" else f"CREATE QUERY {name} AS … INTO '…'"
-        )
-        cursor.fail("STREAM, TABLE, QUERY or ARCHIVE", hint=f"write {instead}")
 
 
 _CREATE_WORDS = ("VIEW", "MATERIALIZED", "SOURCE", "SINK", "IF", "NOT", "EXISTS")
@@ -386,17 +366,19 @@ def _create_query(cursor: Cursor) -> syntax.CreateQuery:
 
 def _begins_option(cursor: Cursor) -> bool:
     """Whether the SELECT ends here. The words of the options may be names inside it."""
-    after = cursor.tokens.items[cursor.index + 1 : cursor.index + 2]
-    if cursor.word == "MAX":
-        return cursor.next_is("MAX", "GAP")
-    wanted = {"INTO": TokenKind.STRING, "PRIORITY": TokenKind.NUMBER, "EVERY": TokenKind.NUMBER}.get(
-        cursor.word
-    )
-    if cursor.word == "PRIORITY" and cursor.tokens.word(cursor.index + 1) == "-":
-        return True
-    if cursor.next_is("EVERY", "INTERVAL"):
-        return True
-    return wanted is not None and bool(after) and after[0].kind is wanted
+    after = cursor.index + 1
+    match cursor.word:
+        case "MAX":
+            return cursor.next_is("MAX", "GAP")
+        case "INTO":
+            return cursor.tokens.is_kind(after, TokenKind.STRING)
+        case "PRIORITY" if cursor.next_is("PRIORITY", "-"):
+            return True
+        case "EVERY" if cursor.next_is("EVERY", "INTERVAL"):
+            return True
+        case "PRIORITY" | "EVERY":
+            return cursor.tokens.is_kind(after, TokenKind.NUMBER)
+    return False
 
 
 def _max_gap(cursor: Cursor) -> dict[str, Any]:
@@ -438,10 +420,9 @@ _CREATED: dict[str, Callable[[Cursor], syntax.Statement]] = {
 def _drop(cursor: Cursor) -> syntax.Statement:
     cursor.expect("DROP")
     words = [token.text for token in cursor.tokens.items[1:] if token.word not in _CREATE_WORDS]
-    others = dict.fromkeys(
-        ("VIEW", "MATERIALIZED", "SINK"), f"write DROP QUERY {' '.join(words[:1]) or 'name'}"
-    )
-    others["SOURCE"] = f"write DROP STREAM {' '.join(words[:1]) or 'name'}"
+    said = words[0] if words else "name"
+    others = dict.fromkeys(("VIEW", "MATERIALIZED", "SINK"), f"write DROP QUERY {said}")
+    others["SOURCE"] = f"write DROP STREAM {said}"
     kinds = ("QUERY", "STREAM", "TABLE", "ARCHIVE")
     kind = cursor.choose(kinds, "QUERY, STREAM, TABLE or ARCHIVE", others)
     if_there = cursor.take("IF", "EXISTS")
@@ -454,17 +435,20 @@ def _describe(cursor: Cursor) -> syntax.Statement:
     cursor.index += 1
     if cursor.word in ("EXTENDED", "FORMATTED", "TABLE", "STREAM", "QUERY") and len(cursor.tokens) > 2:
         cursor.index += 1
-    name = cursor.name("the name of a stream, table, query or archive")
-    cursor.finish()
-    return syntax.Describe(cursor.tokens.span, name)
+    return _named(cursor, syntax.Describe, "the name of a stream, table, query or archive")
 
 
 def _refresh(cursor: Cursor) -> syntax.Statement:
     cursor.expect("REFRESH")
     cursor.choose(("QUERY",), "QUERY")
-    name = cursor.name("the name of the query")
+    return _named(cursor, syntax.Refresh, "the name of the query")
+
+
+def _named(cursor: Cursor, kind: Callable[[Span, str], syntax.Statement], what: str) -> syntax.Statement:
+    """A statement that ends with a name."""
+    name = cursor.name(what)
     cursor.finish()
-    return syntax.Refresh(cursor.tokens.span, name)
+    return kind(cursor.tokens.span, name)
 
 
 def _show(cursor: Cursor) -> syntax.Statement:
@@ -487,27 +471,16 @@ def _explain(cursor: Cursor) -> syntax.Statement:
     cursor.expect("EXPLAIN")
     if cursor.done:
         cursor.fail("a query")
-    for words in (("PLAN", "FOR"), ("EXTENDED",), ("FORMATTED",)):
-        if cursor.take(*words):
-            return syntax.Explain(
-                cursor.tokens.span, read_once(cursor.tokens.cut(cursor.index, len(cursor.tokens))).query
-            )
-    if cursor.take("ANALYZE"):
+    plan = cursor.take("PLAN", "FOR") or cursor.take("EXTENDED") or cursor.take("FORMATTED")
+    if not plan and cursor.take("ANALYZE"):
         if cursor.next_is("SELECT"):
             hint = "a query that runs has a name: CREATE QUERY name AS SELECT …"
             cursor.fail("the name of a query", hint=hint)
-        name = cursor.name("the name of a query that runs")
-        cursor.finish()
-        return syntax.Analyze(cursor.tokens.span, name)
-    if cursor.take("ARCHIVE"):
-        name = cursor.name("the name of an archive")
-        cursor.finish()
-        return syntax.ExplainArchive(cursor.tokens.span, name)
-    return syntax.Explain(cursor.tokens.span, read_once(cursor.tokens.cut(1, len(cursor.tokens))).query)
-
-
-def _select(cursor: Cursor) -> syntax.Statement:
-    return read_once(cursor.tokens)
+        return _named(cursor, syntax.Analyze, "the name of a query that runs")
+    if not plan and cursor.take("ARCHIVE"):
+        return _named(cursor, syntax.ExplainArchive, "the name of an archive")
+    query = read_once(cursor.tokens.cut(cursor.index, len(cursor.tokens))).query
+    return syntax.Explain(cursor.tokens.span, query)
 
 
 _STATEMENTS: dict[str, Callable[[Cursor], syntax.Statement]] = {
@@ -516,10 +489,7 @@ _STATEMENTS: dict[str, Callable[[Cursor], syntax.Statement]] = {
     "DROP": _drop,
     "REFRESH": _refresh,
     "SHOW": _show,
-    "DESCRIBE": _describe,
-    "DESC": _describe,
+    **dict.fromkeys(("DESCRIBE", "DESC"), _describe),
     "EXPLAIN": _explain,
-    "SELECT": _select,
-    "WITH": _select,
-    "(": _select,
+    **dict.fromkeys(("SELECT", "WITH", "("), lambda cursor: read_once(cursor.tokens)),
 }

@@ -441,10 +441,14 @@ class Drop(Statement):
 
 
 @dataclass(frozen=True)
-class Describe(Statement):
-    """DESCRIBE name."""
+class NamedStatement(Statement):
+    """A statement that is about a name, and says no more."""
 
     name: str
+
+
+class Describe(NamedStatement):
+    """DESCRIBE name."""
 
 
 @dataclass(frozen=True)
@@ -461,25 +465,16 @@ class Explain(Statement):
     query: QueryExpression
 
 
-@dataclass(frozen=True)
-class ExplainArchive(Statement):
+class ExplainArchive(NamedStatement):
     """EXPLAIN ARCHIVE name."""
 
-    name: str
 
-
-@dataclass(frozen=True)
-class Analyze(Statement):
+class Analyze(NamedStatement):
     """EXPLAIN ANALYZE name."""
 
-    name: str
 
-
-@dataclass(frozen=True)
-class Refresh(Statement):
+class Refresh(NamedStatement):
     """REFRESH QUERY name."""
-
-    name: str
 
 
 @dataclass(frozen=True)

@@ -229,28 +229,23 @@ _STRUCTS = ("window", "session_window")
 
 def with_window_key(select: syntax.Select) -> syntax.Select:
     """The SELECT with the window among its keys as the window of its source."""
-    found = [key for key in select.group_by if _is_window(key)]
+    calls = [key for key in select.group_by if isinstance(key, syntax.Apply)]
+    found = [key for key in calls if key.function in _KEYS and len(key.args) > 1]
     if not found:
         return select
     key = found[0]
-    assert isinstance(key, syntax.Apply)
     if len(found) > 1:
         _refuse(found[1], "a query groups by one window", "leave one out")
     source = _only_source(select, key)
     others = tuple(each for each in select.group_by if each is not key)
     clause = _clause(key, others, select)
-    changed = replace(select, group_by=others, having=select.having)
-    changed = _named(changed, key)
+    changed = _named(replace(select, group_by=others), key)
     if clause.kind == "SESSION" and select.where is not None:
         source = _filtered(source, select)
         clause, changed = replace(clause, wattr=None), replace(changed, where=None)
     window = syntax.WindowSyntax(key.span, clause)
     bounds = tuple(syntax.Name(key.span, (name,)) for name in _FIELDS.values())
     return replace(changed, sources=(replace(source, window=window),), group_by=(*others, *bounds))
-
-
-def _is_window(node: syntax.Node) -> bool:
-    return isinstance(node, syntax.Apply) and node.function in _KEYS and len(node.args) > 1
 
 
 def _only_source(select: syntax.Select, key: syntax.Apply) -> syntax.FromEntry:
@@ -265,12 +260,9 @@ def _only_source(select: syntax.Select, key: syntax.Apply) -> syntax.FromEntry:
         )
     (source,) = select.sources
     if source.window is not None or source.name is None:
-        what = "has a window already" if source.window is not None else "is a nested query"
-        hint = (
-            "leave one of the windows out"
-            if source.window is not None
-            else "group in the query over the stream"
-        )
+        what, hint = "is a nested query", "group in the query over the stream"
+        if source.window is not None:
+            what, hint = "has a window already", "leave one of the windows out"
         _refuse(key, f"{name}(…) is the window of a stream, but what stands in FROM {what}", hint)
     return source
 
