@@ -314,8 +314,7 @@ def _per(cursor: Cursor) -> str | None:
 
 def _late(cursor: Cursor) -> dict[str, Any]:
     policy = cursor.choose(("DROP", "KEEP", "TO"), "DROP, KEEP or TO 'sink'")
-    sink = {"late_sink": cursor.url("the sink")} if policy == "TO" else {}
-    return {"late": policy, **sink}
+    return {"late": policy} | ({"late_sink": cursor.url("the sink")} if policy == "TO" else {})
 
 
 def _expect(cursor: Cursor) -> dict[str, Any]:

@@ -128,16 +128,12 @@ def _forms(before: str, word: str, catalog: Catalog) -> list[Completion]:
     if not last:
         return []
     if last[-1].text == "[":
-        bodies = ((form[1:-1], meaning) for form, meaning in FORMS.items())
-        return [Completion(form, "window", meaning) for form, meaning in bodies if _fits(form, word)]
+        bodies = (Completion(form[1:-1], "window", meaning) for form, meaning in FORMS.items())
+        return [each for each in bodies if each.text.lower().startswith(word.lower())]
     is_source = len(last) == 2 and last[0].word in ("FROM", "JOIN", ",") and last[1].is_name
     if not is_source or word or catalog.entry(last[1].name) is None:
         return []
     return [Completion(form, "window", meaning) for form, meaning in FORMS.items()]
-
-
-def _fits(text: str, word: str) -> bool:
-    return text.lower().startswith(word.lower())
 
 
 def _detailed(each: Completion) -> Completion:
@@ -202,8 +198,10 @@ def _told(found: Sequence[Token], here: int, part: str, catalog: Catalog) -> str
     if following and following[0].text == "(" and (called := _called(each.text)) is not None:
         return called
     entry = catalog.entry(each.name)
-    if entry is not None and isinstance(entry, Readable):
-        return _described(entry)
+    if isinstance(entry, Readable):
+        columns = "\n".join(f"  {name} {type_}" for name, type_ in _fields(entry))
+        more = f" WATTR {entry.wattr}" if isinstance(entry, Stream) else ""
+        return f"{kind_of(entry).lower()} {entry.name}{more}\n{columns}"
     named = (catalog.entry(one.name) for one in found if one.is_name)
     for source in (one for one in named if isinstance(one, Readable)):
         for column, type_ in _fields(source):
@@ -219,12 +217,6 @@ def _fields(entry: object) -> list[tuple[str, str]]:
         return []
     schema = entry.schema if isinstance(entry, Stream | Table) else entry.plan.schema
     return [(field.name, str(field.type)) for field in schema]
-
-
-def _described(entry: Readable) -> str:
-    columns = "\n".join(f"  {name} {type_}" for name, type_ in _fields(entry))
-    more = f" WATTR {entry.wattr}" if isinstance(entry, Stream) else ""
-    return f"{kind_of(entry).lower()} {entry.name}{more}\n{columns}"
 
 
 def _label(found: Sequence[Token], opened: int, part: str, catalog: Catalog) -> str | None:
@@ -259,12 +251,17 @@ def _whole(part: str, catalog: Catalog) -> str | None:
 # Only tokens are looked at, since a statement that is being typed seldom parses.
 
 
-_STATEMENTS = (
-    *("ALTER ARCHIVE", "CREATE ARCHIVE", "CREATE OR REPLACE QUERY", "CREATE QUERY", "CREATE STREAM"),
-    *("CREATE TABLE", "DESCRIBE", "DROP ARCHIVE", "DROP QUERY", "DROP STREAM", "DROP TABLE", "EXPLAIN"),
-    *("EXPLAIN ANALYZE", "REFRESH QUERY", "SELECT", "SHOW ARCHIVES", "SHOW GAPS", "SHOW QUERIES"),
-    *("SHOW STREAMS", "SHOW TABLES"),
-)
+_BEGINNINGS = {
+    "ALTER": ["ARCHIVE"],
+    "CREATE": ["ARCHIVE", "OR REPLACE QUERY", "QUERY", "STREAM", "TABLE"],
+    "DESCRIBE": [""],
+    "DROP": ["ARCHIVE", "QUERY", "STREAM", "TABLE"],
+    "EXPLAIN": ["", "ANALYZE"],
+    "REFRESH": ["QUERY"],
+    "SELECT": [""],
+    "SHOW": ["ARCHIVES", "GAPS", "QUERIES", "STREAMS", "TABLES"],
+}
+_STATEMENTS = [f"{word} {rest}".strip() for word, several in _BEGINNINGS.items() for rest in several]
 _CLAUSES = """
     SELECT DISTINCT FROM WHERE GROUP BY HAVING QUALIFY ORDER LIMIT ASC DESC UNION ALL EXCEPT INTERSECT AS ON
     JOIN LEFT RIGHT FULL OUTER CROSS AND OR NOT IN EXISTS BETWEEN LIKE IS NULL TRUE FALSE CASE WHEN THEN ELSE
@@ -309,9 +306,11 @@ def completions(text: str, cursor: int, catalog: Catalog) -> list[Completion]:
     before = text[:cursor]
     word = word_before(text, cursor)
     try:
-        tokens = _last_statement(scan(before[: len(before) - len(word)]).items)
+        tokens = scan(before[: len(before) - len(word)]).items
     except QueryError:  # inside of a string or a quoted name
         return []
+    ends = [place for place, token in enumerate(tokens, 1) if token.text == ";"]
+    tokens = tokens[ends[-1] :] if ends else tokens
     found = dict.fromkeys(_possible(tokens, _words_after(text, cursor), catalog))
     return [each for each in found if each.text.lower().startswith(word.lower()) and each.text != word]
 
@@ -328,12 +327,6 @@ def word_before(text: str, cursor: int) -> str:
     return text[start:cursor]
 
 
-def _last_statement(tokens: Sequence[Token]) -> Sequence[Token]:
-    """The tokens of the statement that the last one is in."""
-    ends = [place for place, token in enumerate(tokens) if token.text == ";"]
-    return tokens[ends[-1] + 1 :] if ends else tokens
-
-
 def _words_after(text: str, cursor: int) -> Sequence[Token]:
     """What follows the cursor up to the end of the statement, if it can be read."""
     try:
@@ -346,14 +339,14 @@ def _words_after(text: str, cursor: int) -> Sequence[Token]:
 
 def _possible(tokens: Sequence[Token], after: Sequence[Token], catalog: Catalog) -> Iterator[Completion]:
     last = tokens[-1].word if tokens else ""
+    said = [token.word for token in tokens[:2]]
     if not tokens:
-        firsts = dict.fromkeys(statement.split()[0] for statement in _STATEMENTS)
-        yield from (Completion(first, "keyword") for first in firsts)
+        yield from (Completion(first, "keyword") for first in _BEGINNINGS)
     elif last == "." and len(tokens) > 1:
         yield from _columns([_meant(tokens[-2].name, [*tokens, *after], catalog)], catalog)
     elif (rest := _second(tokens)) is not None:
         yield from (Completion(each, "keyword") for each in rest)
-    elif _names_a_thing(tokens):
+    elif said[0] in ("DESCRIBE", "DROP", "REFRESH", "ALTER") or said == ["EXPLAIN", "ANALYZE"]:
         yield from _sources(catalog, all_kinds=True)
     elif _opened(tokens) == "[":
         yield from _in_window(tokens, after, catalog)
@@ -379,11 +372,6 @@ def _second(tokens: Sequence[Token]) -> list[str] | None:
         return None
     rest = [each.removeprefix(said).strip() for each in _STATEMENTS if each.startswith(f"{said} ")]
     return list(dict.fromkeys(each.split()[0] for each in rest)) or None
-
-
-def _names_a_thing(tokens: Sequence[Token]) -> bool:
-    said = [token.word for token in tokens]
-    return said[0] in ("DESCRIBE", "DROP", "REFRESH", "ALTER") or said[:2] == ["EXPLAIN", "ANALYZE"]
 
 
 def _opened(tokens: Sequence[Token]) -> str:

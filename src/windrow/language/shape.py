@@ -121,13 +121,9 @@ def _wanted(tokens: Tokens, index: int) -> ExpectedToken | None:
 def _may_be_empty(tokens: Tokens, index: int) -> bool:
     before = index - 1
     named = index > 0 and tokens[before].is_name and not is_keyword(tokens, before)
-    return named or tokens.word(before) in ("BY", "OVER") or _is_grouping_set(tokens, index)
-
-
-def _is_grouping_set(tokens: Tokens, index: int) -> bool:
-    """Whether a parenthesis is one of GROUPING SETS."""
     around = [at for at in range(index) if tokens.word(at) == "(" and tokens.partner[at] > index]
-    return bool(around) and tokens.word(around[-1] - 1) == "SETS"
+    is_grouping_set = bool(around) and tokens.word(around[-1] - 1) == "SETS"
+    return named or tokens.word(before) in ("BY", "OVER") or is_grouping_set
 
 
 def _of_others(tokens: Tokens, index: int) -> str | None:
@@ -187,22 +183,16 @@ def _check_beside(tokens: Tokens, index: int) -> None:
     refuse(token.span.to(after.span), message, "syntax", hint)
 
 
-def _joined_source(tokens: Tokens, index: int) -> str:
-    """What stands behind JOIN, with its window and its alias."""
-    ends = next(
-        (at for at in range(index + 1, len(tokens)) if tokens.word(at) in _ENDS_JOIN | {";"}), len(tokens)
-    )
-    return tokens.text[tokens[index + 1].start : tokens[ends - 1].end] if index + 1 < ends else "…"
-
-
 def _check_join(tokens: Tokens, index: int) -> None:
     before = tokens.word(index - 1)
     if before == "NATURAL" or tokens.word(index - 2) == "NATURAL":
+        ends = tokens.find(*_ENDS_JOIN, ";", begin=index + 1) or len(tokens)
+        source = tokens.between(index + 1, ends - 1) if index + 1 < ends else "…"
         refuse(
             tokens[index - 1].span.to(tokens[index].span),
             "NATURAL JOIN is not part of the language",
             "not-supported",
-            f"write JOIN {_joined_source(tokens, index)} USING (…), with the columns that are meant: a"
+            f"write JOIN {source} USING (…), with the columns that are meant: a"
             " new one cannot change the query then",
         )
     if before == "CROSS":
@@ -367,13 +357,9 @@ def check_nesting(tokens: Tokens) -> None:
             opened.append(token.word)
         elif opened and opened[-1] == _PARTNER.get(token.word):
             opened.pop()
-        if len(opened) + signs > MAX_NESTING and _levels(opened) + signs > MAX_NESTING:
+        # a window in its bracket is no level of nesting, but brackets inside brackets are
+        if len(opened) - ("[" in opened) + signs > MAX_NESTING:
             raise too_deep(token.span)
-
-
-def _levels(opened: list[str]) -> int:
-    """A window in its bracket is no level of nesting, but brackets inside brackets are."""
-    return len(opened) - ("[" in opened)
 
 
 def check_depth(root: Node) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 
 from sqlglot import exp
@@ -25,7 +25,7 @@ class SourceConverter(converter.Converter):
         self.only(begin, {"this"})
         sources, on = [self._source(begin.this)], list[syntax.Node]()
         conditions: list[tuple[syntax.Node, ...]] = [()]
-        for join in [*self._joins_of(begin.this), *node.args.get("joins", ())]:
+        for join in [*(begin.this.args.get("joins") or ()), *node.args.get("joins", ())]:
             side = self._side(join)
             self.only(join, {"this", "kind", "on", "using", "side"})
             if self._is_unnesting(join.this):
@@ -39,7 +39,7 @@ class SourceConverter(converter.Converter):
             own += self._using(join, sources)
             conditions.append(tuple(own))
             on += own
-            for inner in self._joins_of(join.this):
+            for inner in join.this.args.get("joins") or ():
                 hint = "write each ON directly after its JOIN"
                 raise self.refusal(inner, "this join is nested in another", hint)
         if self.semi and any(source.join for source in sources):
@@ -50,9 +50,6 @@ class SourceConverter(converter.Converter):
             placed = zip(sources, conditions, strict=True)
             return tuple(replace(source, on=own) for source, own in placed), ()
         return tuple(sources), tuple(on)
-
-    def _joins_of(self, node: exp.Expr) -> Iterable[exp.Expr]:
-        return node.args.get("joins") or ()
 
     def _using(self, join: exp.Expr, sources: list[syntax.FromEntry]) -> list[syntax.Node]:
         columns = [self.name_of(column) for column in join.args.get("using") or ()]

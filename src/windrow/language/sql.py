@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from windrow.algebra.plan import StreamWord
-from windrow.errors import QueryError, Span, nearest
+from windrow.errors import Span, nearest
 from windrow.language import literals, reductions, sources, syntax, vocabulary, window_functions
 from windrow.language.converter import OPERATORS, UNCLEAR, Converter, NamedWindow, Using
 from windrow.language.lift import Lifted, lift, refuse_before_select
@@ -344,22 +344,20 @@ class QueryConverter(sources.SourceConverter):
     def _set_operation(self, node: exp.SetOperation) -> syntax.QueryExpression:
         kind = type(node).__name__.upper()
         if node.args.get("by_name"):
-            raise self._refused_set_operation(
-                node, f"{kind} BY NAME is not part of the language", "select the columns in the same order"
-            )
+            words = range(self.tokens.at(self.place(node.this).end), len(self.tokens) - 1)
+            sign = next((at for at in words if self.tokens.word(at) in _SET_WORDS), len(self.tokens) - 1)
+            message = f"{kind} BY NAME is not part of the language"
+            refuse(self.tokens[sign], message, "not-supported", "select the columns in the same order")
         self.only(node, {"this", "expression", "with_", "distinct", "order", "limit"})
-        if _sides(node) > MAX_DEPTH:
+        sides, left_most = 2, node.this
+        while isinstance(left_most, exp.SetOperation):
+            sides, left_most = sides + 1, left_most.this
+        if sides > MAX_DEPTH:
             raise too_deep(self.tokens.span)
         with self.names_of(node):
             left, right = self.query(node.this), self.query(node.expression)
         distinct = bool(node.args.get("distinct"))
         return self._trailed(node, syntax.SetOperation(left.span.to(right.span), kind, left, right, distinct))
-
-    def _refused_set_operation(self, node: exp.SetOperation, message: str, hint: str) -> QueryError:
-        at = self.tokens.at(self.place(node.this).end)
-        while at < len(self.tokens) - 1 and self.tokens.word(at) not in _SET_WORDS:
-            at += 1
-        return mistake(self.tokens[at], message, "not-supported", hint)
 
     # SELECT.
 
@@ -390,13 +388,16 @@ class QueryConverter(sources.SourceConverter):
         while select > 0 and self.tokens.word(select) != "SELECT":
             select -= 1
         span = self._to_the_end(span.to(self.tokens[select].span))
+        # the LATERAL VIEWs of nested SELECTs are taken already
+        views = sorted(start for start in self.lifted.laterals if span.start <= start < span.end)
+        laterals = [self.lifted.laterals.pop(start) for start in views]
         select_parts = syntax.Select(
             span,
             items=items,
             sources=self.with_stray_window(sources, span),
             word=self.lifted.words.get(self.tokens[select].start, StreamWord.AUTO),
             distinct=node.args.get("distinct") is not None,
-            unnests=(*self._laterals(span), *self.unnests),
+            unnests=(*laterals, *self.unnests),
             on=on,
             where=where,
             group_by=group_by,
@@ -405,7 +406,10 @@ class QueryConverter(sources.SourceConverter):
             order_by=order_by,
             limit=limit,
         )
-        first_of = self._distinct_on(node)
+        first_of: tuple[syntax.Node, ...] = ()
+        if (distinct := node.args.get("distinct")) is not None:
+            self.only(distinct, {"on"})
+            first_of = self._several(distinct.args.get("on"))
         select_parts = reductions.matched(window_functions.with_window_key(select_parts), self.semi)
         if first_of:
             select_parts = reductions.first_of_each(select_parts, first_of)
@@ -420,11 +424,6 @@ class QueryConverter(sources.SourceConverter):
             partition = self.all(node.args.get("partition_by") or ())
             order, frame = self.ordered(node.args.get("order")), self.lifted.frames.get(inside)
             self.named_windows[name.name.lower()] = NamedWindow(partition, order, frame)
-
-    def _laterals(self, span: Span) -> list[syntax.Unnesting]:
-        """The LATERAL VIEWs of a SELECT; those of nested ones are taken already."""
-        own = [start for start in self.lifted.laterals if span.start <= start < span.end]
-        return [self.lifted.laterals.pop(start) for start in sorted(own)]
 
     def _unnested(self, item: syntax.SelectItem) -> syntax.SelectItem:
         """explode(x) in a select list is a column of what it unnests."""
@@ -454,13 +453,6 @@ class QueryConverter(sources.SourceConverter):
         expression = self.convert(node.this)
         alias = self.name_of(node.args["alias"])
         return syntax.SelectItem(expression.span.to(alias.span), expression, alias.name)
-
-    def _distinct_on(self, node: exp.Select) -> tuple[syntax.Node, ...]:
-        distinct = node.args.get("distinct")
-        if distinct is None:
-            return ()
-        self.only(distinct, {"on"})
-        return self._several(distinct.args.get("on"))
 
     def _several(self, node: exp.Expr | None) -> tuple[syntax.Node, ...]:
         """The expressions of a parenthesis, or the one that stands alone."""
@@ -533,14 +525,6 @@ class QueryConverter(sources.SourceConverter):
         return tuple(part.item(item) for item in tree.expressions)
 
 
-def _sides(node: exp.Expr) -> int:
-    """How many queries are joined to one another from left to right."""
-    count = 1
-    while isinstance(node, exp.SetOperation):
-        count, node = count + 1, node.this
-    return count
-
-
 # ------------------------------------------------------------ reading
 
 
@@ -596,16 +580,13 @@ def _parsed(skeleton: str, base: int, tokens: Tokens) -> exp.Expr:
     try:
         trees = sqlglot.parse(skeleton.replace("\n", " "), read="spark")
     except SqlglotError as error:
-        raise unexpected(tokens, base + _offset(error, skeleton), str(error)) from None
+        # the skeleton is one line, and its columns are those of the tokens' ends
+        known = getattr(error, "errors", None) or [{}]
+        offset = max(0, (known[0].get("col") or len(skeleton)) - 1)
+        raise unexpected(tokens, base + offset, str(error)) from None
     if len(trees) != 1 or trees[0] is None:
         refuse(tokens, "one query is expected here", "syntax", "remove the rest")
     return trees[0]
-
-
-def _offset(error: SqlglotError, skeleton: str) -> int:
-    """Where sqlglot stopped. The skeleton is one line, and its columns are those of the tokens' ends."""
-    known = getattr(error, "errors", None) or [{}]
-    return max(0, (known[0].get("col") or len(skeleton)) - 1)
 
 
 def _refuse_unused(lifted: Lifted) -> None:

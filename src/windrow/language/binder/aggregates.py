@@ -70,7 +70,10 @@ class Groups(ExpressionBinder):
         self.calls: dict[ops.AggregateCall, str] = {}
         for key in select.group_by:
             self._add_key(outputs.dereferenced(key, columns_win=scope))
-        if not select.group_by and _is_by_rows(select):
+        # Of windows moved by rows, or partitioned, WID's queries group by what they select without saying so.
+        clauses = [source.window.clause for source in select.sources if source.window is not None]
+        by_rows = any(c.partition_by or c.sattr or (c.slide is not None and c.slide.in_rows) for c in clauses)
+        if not select.group_by and by_rows:
             for item in select.items:
                 if isinstance(node := self._hyphenated(item.expression), Name) and not is_bound(node):
                     self._add_key(node)
@@ -149,13 +152,6 @@ class Groups(ExpressionBinder):
         used = {*self.keys.values(), *self.calls.values()}
         candidates = [name, *(f"{name} #{number}" for number in range(2, len(used) + 3))]
         return next(candidate for candidate in candidates if candidate not in used)
-
-
-def _is_by_rows(select: Select) -> bool:
-    """Whether windows of a SELECT are moved by rows, or partitioned: WID's queries over these group by the
-    columns they select, without saying so."""
-    clauses = [source.window.clause for source in select.sources if source.window is not None]
-    return any(c.partition_by or c.sattr or (c.slide is not None and c.slide.in_rows) for c in clauses)
 
 
 def bound_call(node: Apply, scope: Scope) -> ops.AggregateCall:
