@@ -13,24 +13,10 @@ windrow.errors.QueryError: error[unknown-column]: no column `prise`
   |        ^^^^^
   = did you mean `price`?
 
-The statements of a script are bound one after the other: each sees the catalog as those before it left it.
-
-Text to syntax trees: the entrance to the language.
-
 The way of a text: `tokens` cuts it up, `statements` finds the statements, `lift` takes windows, stream
-words and literals out of each SELECT, and `sql` has sqlglot read what is left and turns its tree into ours
-(`syntax`). All that goes wrong is a `QueryError` that knows its place in the text.
-
->>> parse_query("SELECT max(price) FROM bids [RANGE 4 MINUTES SLIDE 1 MINUTE]").sources[0].window.clause.slide
-Quantity(value=1, unit='MINUTES')
->>> parse_query("SELECT max(price) FORM bids")
-Traceback (most recent call last):
-windrow.errors.QueryError: error[syntax]: unexpected `FORM`
-  --> 1:19
-  |
-1 | SELECT max(price) FORM bids
-  |                   ^^^^
-  = did you mean `FROM`?
+words and literals out of each SELECT, `sql` has sqlglot read what is left and turns its tree into ours
+(`syntax`), and `binder` makes it a plan. The statements of a script are bound one after the other: each sees
+the catalog as those before it left it. Whatever goes wrong is a `QueryError` that knows its place.
 """
 
 from __future__ import annotations
@@ -85,7 +71,12 @@ def parse_script(text: str, file: str | None = None) -> tuple[syntax.Statement, 
 
 @roomy
 def parse_query(text: str) -> syntax.QueryExpression:
-    """One SELECT, or SELECTs joined by UNION ALL and EXCEPT ALL; a `;` may end it."""
+    """One SELECT, or SELECTs joined by UNION ALL and EXCEPT ALL; a `;` may end it.
+
+    >>> query = parse_query("SELECT max(price) FROM bids [RANGE 4 MINUTES SLIDE 1 MINUTE]")
+    >>> query.sources[0].window.clause.slide
+    Quantity(value=1, unit='MINUTES')
+    """
     with _about(text, place=Span(0, len(text))):
         return sql.read_query(_only_statement(scan(text)))
 

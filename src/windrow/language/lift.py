@@ -12,14 +12,9 @@ the text.
 SELECT RSTREAM(max(price)) FROM bids [ROWS 10] AS b WHERE item = 'pen'
 SELECT         ___(_____)  FROM ____           AS _ WHERE ____ = '___'
 
-Stream words: ISTREAM, DSTREAM, RSTREAM, WSTREAM and the RESTORE forms, around a select list.
-
-A word and its parentheses are blanked out, so that `SELECT RSTREAM(DISTINCT a)` leaves `SELECT DISTINCT a`.
-WSTREAM may also be the argument of an aggregate, so it stays, as one placeholder.
-
-The frame inside an OVER, `ROWS | RANGE [BETWEEN] n PRECEDING [AND CURRENT ROW]`, and IGNORE NULLS before.
-
-sqlglot is not shown them: their words are names elsewhere.
+A stream word and its parentheses are blanked out, so that `SELECT RSTREAM(DISTINCT a)` leaves
+`SELECT DISTINCT a`. WSTREAM may also be the argument of an aggregate, so it stays, as one placeholder.
+Frames of OVER and IGNORE NULLS are not shown to sqlglot: their words are names elsewhere.
 """
 
 from __future__ import annotations
@@ -432,11 +427,9 @@ def _refuse_misplaced(kept: list[Token], windows: dict[int, WindowSyntax], brack
 
 # ------------------------------------------------------------ clauses
 #
-# `LATERAL VIEW [OUTER] explode(x) t AS a`, which follows FROM, `UNNEST(x) WITH ORDINALITY` and
-# `t FOR SYSTEM_TIME AS OF s.ts` are not shown to sqlglot, nor is EMIT at the end;
-# `FETCH FIRST n ROWS ONLY` is shown as LIMIT,
-# `* EXCLUDE` as `* EXCEPT`, and
-# `= ANY (SELECT …)` as IN.
+# `LATERAL VIEW [OUTER] explode(x) t AS a`, which follows FROM, `UNNEST(x) WITH ORDINALITY`,
+# `t FOR SYSTEM_TIME AS OF s.ts` and EMIT at the end are not shown to sqlglot; `FETCH FIRST n ROWS ONLY` is
+# shown as LIMIT, `* EXCLUDE` as `* EXCEPT`, and `= ANY (SELECT …)` as IN.
 
 UNNESTING = ("UNNEST", "EXPLODE", "POSEXPLODE")
 

@@ -31,12 +31,9 @@ GroupingSets = list[tuple[syntax.Node, ...]]
 
 def joined(function: str, parts: Iterable[syntax.Node]) -> syntax.Node:
     """Conditions joined by AND or OR."""
-    first, *others = parts
-    return (
-        syntax.Apply(syntax.hull(part.span for part in (first, *others)), function, (first, *others))
-        if others
-        else first
-    )
+    every = tuple(parts)
+    span = syntax.hull(part.span for part in every)
+    return syntax.Apply(span, function, every) if len(every) > 1 else every[0]
 
 
 # ------------------------------------------------------------ rows of values
@@ -52,9 +49,8 @@ def equal_rows(span: Span, left: tuple[syntax.Node, ...], right: tuple[syntax.No
             "write as many values on both sides",
         )
     pairs = zip(left, right, strict=True)
-    return replace(
-        joined("and", [syntax.Apply(one.span.to(two.span), "=", (one, two)) for one, two in pairs]), span=span
-    )
+    equal = [syntax.Apply(one.span.to(two.span), "=", (one, two)) for one, two in pairs]
+    return replace(joined("and", equal), span=span)
 
 
 # ------------------------------------------------------------ whole queries

@@ -252,10 +252,9 @@ def _meant(tokens: Tokens, index: int) -> list[tuple[float, str]]:
 
 # ------------------------------------------------------------ depth
 #
-# How deep a text may go. Both limits are counted, before anything recurses over what is counted.
-#
-# Python's recursion limit counts the caller's calls as well. A text within the limits needs up to
-# two thousand calls, in sqlglot and here; whoever runs out of them gets a thread with a stack of its own.
+# How deep a text may go: both limits are counted, before anything recurses over what is counted. Python's
+# recursion limit counts the caller's calls as well. A text within the limits needs up to two thousand calls,
+# in sqlglot and here; whoever runs out of them gets a thread with a stack of its own.
 
 
 _CALLS = 10_000

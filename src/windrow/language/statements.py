@@ -2,16 +2,12 @@
 
 `_STATEMENTS` says which word begins which statement; the SELECT inside one is handed to `sql`.
 
-CREATE ARCHIVE: what is kept on disk, under which key, for how long, and how it is laid out.
-
     CREATE ARCHIVE name ON query_or_stream KEY column [option …] KEEP duration
     ALTER ARCHIVE name option …
 
     LAYOUT g BY e (or PARTITIONS g x e)      REBUILD | NOREBUILD
     ALLOCATION ROUND_ROBIN | CHRONOLOGICAL | SHUFFLED
     EXPECT n PROBES, n SCANS PER [n] UPDATES     for what is not said, a layout is chosen
-
-`read_create_archive` reads what comes after the word ARCHIVE.
 """
 
 from __future__ import annotations

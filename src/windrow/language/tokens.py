@@ -261,7 +261,12 @@ def scan(text: str) -> Tokens:
             found.append(_token(_KINDS[kind], match[0], match.start()))
             statement = len(found) if found[-1].word == ";" else statement
             if len(found) - statement > MAX_TOKENS:
-                raise _too_long(found[-1])
+                refuse(
+                    found[-1],
+                    f"the statement has more than {MAX_TOKENS:,} words and signs",
+                    "too-large",
+                    "put long lists of values into a table and join it",
+                )
         elif match[0] == ":" and _is_in_struct(found):
             found.append(_token(TokenKind.SIGN, ":", match.start()))
         elif kind != "space":
@@ -277,15 +282,6 @@ def _is_in_struct(found: list[Token]) -> bool:
         if depth < 0:
             return True
     return False
-
-
-def _too_long(token: Token) -> QueryError:
-    return mistake(
-        token,
-        f"the statement has more than {MAX_TOKENS:,} words and signs",
-        "too-large",
-        "put long lists of values into a table and join it",
-    )
 
 
 _KINDS = {kind.name.lower(): kind for kind in TokenKind}

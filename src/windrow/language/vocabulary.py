@@ -160,17 +160,12 @@ def _pivoted(tokens: Tokens, index: int) -> str:
         return "select an aggregate for each value: SUM(x) FILTER (WHERE c = 'a') AS a"
     called = inside.between(0, named - 1)
     column, values = inside[named + 1].text, inside.cut(named + 3, len(inside))
-    first = [each for each in values if each.kind in (TokenKind.STRING, TokenKind.NUMBER)][:2]
-    parts = (
-        f"{called} FILTER (WHERE {column} = {each.text}) AS {_as_name(each.text, column)}" for each in first
-    )
+    parts = []
+    for value in [each.text for each in values if each.kind in (TokenKind.STRING, TokenKind.NUMBER)][:2]:
+        plain = value.strip("'")
+        name = plain if plain.isidentifier() else f"{column}_{re.sub('[^0-9a-zA-Z_]', '_', plain)}"
+        parts.append(f"{called} FILTER (WHERE {column} = {value}) AS {name}")
     return f"select an aggregate for each value: {', '.join(parts)}"
-
-
-def _as_name(value: str, column: str) -> str:
-    """What a value of a column may be called."""
-    plain = value.strip("'")
-    return plain if plain.isidentifier() else f"{column}_{re.sub('[^0-9a-zA-Z_]', '_', plain)}"
 
 
 def _sampled(tokens: Tokens, index: int) -> str:
@@ -392,11 +387,7 @@ FOREIGN: dict[str, Foreign] = {
         f"LATERAL (…) {_NOT}",
         lateral_table,
     ),
-    "APPLY": Foreign(
-        _after("CROSS", "OUTER"),
-        f"APPLY {_NOT}",
-        _JOINED,
-    ),
+    "APPLY": Foreign(_after("CROSS", "OUTER"), f"APPLY {_NOT}", _JOINED),
     "WITHIN": Foreign(
         lambda tokens, index: (
             tokens.is_kind(index + 1, TokenKind.NUMBER)
@@ -440,11 +431,7 @@ FOREIGN: dict[str, Foreign] = {
         lambda tokens, index: f"write ORDER BY … LIMIT {tokens[index + 1].text} at the end",
     ),
     "FOR": Foreign(_then("UPDATE"), f"FOR UPDATE {_NOT}", "a query only reads"),
-    "MATCH_RECOGNIZE": Foreign(
-        _then("("),
-        f"MATCH_RECOGNIZE {_NOT}",
-        _looked_back,
-    ),
+    "MATCH_RECOGNIZE": Foreign(_then("("), f"MATCH_RECOGNIZE {_NOT}", _looked_back),
     "ASOF": Foreign(_then("JOIN"), f"ASOF JOIN {_NOT}", asof),
     "SIMILAR": Foreign(
         _then("TO"),
@@ -454,10 +441,9 @@ FOREIGN: dict[str, Foreign] = {
     "RECURSIVE": Foreign(
         _after("WITH"), "recursive queries are not part of the language", "leave out RECURSIVE"
     ),
-    **{
-        word: Foreign(_quantifier, f"a comparison with {word} (…) {_NOT}", quantified)
-        for word in ("ANY", "ALL", "SOME")
-    },
+    "ANY": Foreign(_quantifier, f"a comparison with ANY (…) {_NOT}", quantified),
+    "ALL": Foreign(_quantifier, f"a comparison with ALL (…) {_NOT}", quantified),
+    "SOME": Foreign(_quantifier, f"a comparison with SOME (…) {_NOT}", quantified),
     "VALUES": Foreign(_then("("), "VALUES makes no table here", "declare the rows with CREATE TABLE"),
     "REGEXP": Foreign(
         _infix,

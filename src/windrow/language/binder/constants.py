@@ -34,14 +34,10 @@ def literal(node: Constant) -> Literal:
     if node.kind in _PLAIN:
         return Literal(node.value, _PLAIN[node.kind])
     if node.kind in _READ_AS:
-        return Literal(_instant(node), _READ_AS[node.kind])
+        found = instant(str(node.value), node.span)
+        # a DATE is its midnight
+        return Literal(found - found % DAY if node.kind == "DATE" else found, _READ_AS[node.kind])
     return _number(node)
-
-
-def _instant(node: Constant) -> int:
-    """Microseconds since the epoch; a DATE is its midnight."""
-    found = instant(str(node.value), node.span)
-    return found - found % DAY if node.kind == "DATE" else found
 
 
 def suffixed(node: Constant, target: dt.DataType) -> Literal:
@@ -71,18 +67,11 @@ def _number(node: Constant) -> Literal:
 def _decimal(node: Constant, value: Decimal) -> Literal:
     scale = max(0, -int(value.as_tuple().exponent))
     whole = len(f"{abs(value):f}".replace(".", "").lstrip("0"))
-    return Literal(value, _exact(node, max(whole, scale, 1), scale))
-
-
-def _exact(node: Constant, digits: int, scale: int) -> dt.DataType:
+    digits = max(whole, scale, 1)
     if digits > dt.MAX_PRECISION:
-        refuse(
-            node,
-            f"{node.value} has {digits} digits, more than a DECIMAL holds",
-            "bad-number",
-            "write it with an exponent to make it a DOUBLE",
-        )
-    return dt.decimal(digits, scale)
+        message = f"{node.value} has {digits} digits, more than a DECIMAL holds"
+        refuse(node, message, "bad-number", "write it with an exponent to make it a DOUBLE")
+    return Literal(value, dt.decimal(digits, scale))
 
 
 def whole_number(node: Node) -> int | None:

@@ -61,15 +61,11 @@ def _spelled(node: Node) -> Expression:
         case Star():
             return ColumnRef("*", NULL)
         case OverCall():
-            return ColumnRef(_over(node), NULL)
+            framed = aggregates.is_aggregate(node.call.function)
+            return ColumnRef(describe(node.call) if framed else node.function, NULL)
         case Constant():
             return ColumnRef(_constant(node), NULL)
     return ColumnRef("value", NULL)
-
-
-def _over(node: OverCall) -> str:
-    """A number by its function, and a value of a frame by its call."""
-    return describe(node.call) if aggregates.is_aggregate(node.call.function) else node.function
 
 
 def _constant(node: Constant) -> str:
