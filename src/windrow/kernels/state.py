@@ -50,6 +50,11 @@ class TableLayout:
         """How the lanes are combined; the first counts rows."""
         return tuple(combiner for partial in self.partials for combiner in partial.combiners)
 
+    @property
+    def subtracts(self) -> bool:
+        """Whether all that is kept can be subtracted exactly."""
+        return all(combiner.invertible for combiner in self.combiners)
+
     def encode(self, frame: pl.DataFrame) -> Encoded:
         """All partials as lanes."""
         parts = [partial.encode(frame) for partial in self.partials]

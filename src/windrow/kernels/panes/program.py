@@ -93,7 +93,7 @@ def kernel_of(
     if cut.range is None:
         return live_panes.RunningTotals(answers)
     long = cut.per_window > SHORT_WINDOW if stacked is None else stacked
-    subtracts = measures.counts_values and (not long or subtract_on_evict.subtracts(measures.layouts[GROUPS]))
+    subtracts = measures.counts_values and (not long or measures.layouts[GROUPS].subtracts)
     if stacked is None and not by_group and subtracts:
         return subtract_on_evict.Differences(answers)
     return two_stacks.TwoStacks(answers) if long and not by_group else live_panes.LivePanes(answers)

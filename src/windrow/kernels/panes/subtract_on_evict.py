@@ -172,10 +172,8 @@ class _Epoch(Changing):
         panes = self.of(name, PANES)
         if name == GROUPS or not panes or self.meta.get(f"{LOOK}{name}", w) > w:
             return
-        if (
-            2 * (max(chunk.last for chunk in panes) - min(chunk.first for chunk in panes))
-            < self.cut.per_window
-        ):
+        span = max(chunk.last for chunk in panes) - min(chunk.first for chunk in panes)
+        if 2 * span < self.cut.per_window:
             return
         cells = sum(chunk.table.num_rows for chunk in panes)
         self.meta |= {
@@ -191,7 +189,7 @@ class _Epoch(Changing):
         if self.cut.per_window <= self.cut.per_slide:
             return False
         if name == GROUPS:
-            return subtracts(self.layouts[name])
+            return self.layouts[name].subtracts
         return not is_buffered(self.meta, name)
 
     def _takes_repeats(self, name: str) -> bool:
@@ -222,11 +220,6 @@ def is_buffered(meta: Mapping[str, int], table: str) -> bool:
     """
     distinct, cells = meta.get(f"{DISTINCT}{table}", 0), meta.get(f"{CELLS}{table}", 0)
     return cells > 0 and distinct >= HARDLY_RECUR * cells
-
-
-def subtracts(layout: TableLayout) -> bool:
-    """Whether all that a table keeps can be subtracted exactly."""
-    return all(combiner.invertible for combiner in layout.combiners)
 
 
 def summed(frames: list[pl.DataFrame], layout: TableLayout) -> pl.DataFrame:
