@@ -47,7 +47,6 @@ from enum import Enum
 import numpy as np
 import polars as pl
 
-from windrow.errors import QueryError
 from windrow.kernels.relational.operator import Operator
 from windrow.kernels.relational.signed_rows import FOREVER, VE, Columns, N, consolidated, parted, together
 from windrow.kernels.state import Chunk
@@ -385,21 +384,6 @@ class Options:
     reorder: bool = True
     #: whether aggregates over slide-by-tuple windows keep bins instead of rows, where they can
     bins: bool = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "strategy", Strategy(self.strategy))
-        if self.buckets < 1:
-            raise QueryError(
-                f"a calendar has at least one bucket, not {self.buckets}",
-                code="bad-value",
-                hint="leave `buckets` out, or give a number from 1 on",
-            )
-        if self.expire_every is not None and self.expire_every < 0:
-            raise QueryError(
-                f"rows cannot be purged every {self.expire_every} instants",
-                code="bad-value",
-                hint="0 purges at once, a larger number at intervals, None chunk by chunk",
-            )
 
 
 @dataclass

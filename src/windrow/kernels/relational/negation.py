@@ -146,9 +146,9 @@ class Keys(Stateless):
     def __init__(self, below: Operator, expressions: Sequence[Expression]) -> None:
         self.inputs = (below,)
         self.expressions = tuple(expressions)
-        probe = partners.keyed(signed.blank(below.columns), expressions)
-        self.keys = [f"#key{i}" for i in range(len(self.expressions))]
-        self.columns = {name: probe[name].dtype for name in self.keys} | {ONE: pl.Int8()} | SIGNED
+        probe = partners.keyed(signed.blank(below.columns), expressions).schema
+        keys = {name: dtype for name, dtype in probe.items() if name.startswith("#key")}
+        self.columns = keys | {ONE: pl.Int8()} | SIGNED
 
     def apply(self, inputs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         return _of_no_rows(partners.keyed(inputs[0], self.expressions)).select(list(self.columns))
@@ -202,14 +202,11 @@ class Semijoin(Operator):
 
     def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
         left, right = inputs
-        old_left, old_right = (
-            signed.begun(layouts.frame_of(state.of(str(i)), side)) for i, side in enumerate(self.sides)
-        )
+        frames = [layouts.frame_of(state.of(str(i)), side) for i, side in enumerate(self.sides)]
+        old_left, old_right = map(signed.begun, frames)
         if self.tells:
-            left, old_left = (
-                partners.with_negative_rows(old_left, left, step.slice),
-                partners.still_there(old_left, step.slice),
-            )
+            left = partners.with_negative_rows(old_left, left, step.slice)
+            old_left = partners.still_there(old_left, step.slice)
         everything = signed.together([old_right, right], self.inputs[1].columns)
         met = [self._met(left, everything), self._met(old_left.select(list(self.columns)), right)]
         found = signed.together(met, self.columns)
@@ -222,10 +219,8 @@ class Semijoin(Operator):
         if not left.height or not right.height:
             return signed.blank(self.columns | {BORN: INT})
         left = left.with_columns(pl.col(VS).alias(BORN))
-        names = [f"#key{i}" for i in range(len(self.keys))]
-        pairs = partners.meet(
-            partners.keyed(left, self.keys), right, names, nulls=self.nulls, loops=self.loops
-        )
+        keys, left = [f"#key{i}" for i in range(len(self.keys))], partners.keyed(left, self.keys)
+        pairs = partners.meet(left, right, keys, nulls=self.nulls, loops=self.loops)
         return pairs.select(*self.columns, BORN)
 
 
@@ -280,22 +275,14 @@ class Matched(Operator):
             self.pairs = pairs
             self.theirs = Keys(pairs, keys)
             choice.label(self.theirs, choice.labels[id(pairs)])
-        self.present = distinct(
-            self.theirs, choice, uniting=uniting, tells=lapses and (tells or plan.negated)
-        )
+        coming = lapses and (tells or plan.negated)
+        self.present = distinct(self.theirs, choice, uniting=uniting, tells=coming)
         self.tells = tells and any(map(choice.ends, (left, self.present)))
         present = choice.labels[id(self.present)]
         if uniting and present.pattern is Pattern.STR:  # a row ends as its key is retracted
             choice.label(self, present)
-        self.kept = Semijoin(
-            left,
-            self.present,
-            keys,
-            choice,
-            nulls=not condition.is_equality,
-            negated=plan.negated,
-            tells=self.tells,
-        )
+        how = {"nulls": not condition.is_equality, "negated": plan.negated, "tells": self.tells}
+        self.kept = Semijoin(left, self.present, keys, choice, **how)
         self.condition = condition
         expires = all(choice.known(side) for side in self.inputs) and not self.tells
         known = plan.negated and expires and not uniting
@@ -400,10 +387,8 @@ class Difference(Operator):
         return State(chunks, self.retractions.after(state.meta, early, on_time)), found
 
     def _side(self, side: int, frame: pl.DataFrame) -> pl.DataFrame:
-        first = self.names[0]
-        columns = [
-            frame[a].cast(self.values[b]).alias(b) for a, b in zip(self.names[side], first, strict=True)
-        ]
+        names = zip(self.names[side], self.names[0], strict=True)
+        columns = [frame[mine].cast(self.values[name]).alias(name) for mine, name in names]
         rows = pl.DataFrame([*columns, frame[N], frame[VS], frame[VE]])
         return rows.with_columns(pl.lit(side, pl.Int8).alias(SIDE))
 
@@ -436,9 +421,8 @@ class Difference(Operator):
         names = list(self.values)
         alive = layouts.frame_of(promised, self.promised)
         if deaths.any() and alive.height:
-            alive = signed.consolidated(
-                alive.filter(signed.found_in(alive, picked(rows, np.unique(code)), names))
-            )
+            mine = signed.found_in(alive, picked(rows, np.unique(code)), names)
+            alive = signed.consolidated(alive.filter(mine))
         else:
             alive = alive.clear()
         ends = new.filter((pl.col(SIDE) == LEFT) & pl.col(VE).is_between(stop, FOREVER - 1) & (pl.col(N) > 0))

@@ -348,8 +348,8 @@ class Catalogued(Joined):
         id_ = self.ids[place]
         if id_ is None:
             return frame, pl.DataFrame()
-        gone = frame[N] < 0
-        return frame.filter(~gone), frame.filter(gone).select(id_, pl.col(VS).alias(END))
+        came, gone = signed.parted(frame, frame[N] > 0)
+        return came, gone.select(id_, pl.col(VS).alias(END))
 
     def _closed(self, place: int, old: pl.DataFrame, left: pl.DataFrame) -> pl.DataFrame:
         """The rows of an input as they are in this step: those that leave have an end."""
@@ -361,9 +361,8 @@ class Catalogued(Joined):
 
     @staticmethod
     def _ending(rows: pl.DataFrame, id_: str, left: pl.DataFrame) -> pl.DataFrame:
-        return rows.join(left, on=id_, how="left", maintain_order="left").with_columns(
-            pl.col(END).fill_null(FOREVER)
-        )
+        found = rows.join(left, on=id_, how="left", maintain_order="left")
+        return found.with_columns(pl.col(END).fill_null(FOREVER))
 
     def _looked_up(
         self, chunks: layouts.Chunks, left: Sequence[pl.DataFrame]
@@ -382,19 +381,13 @@ class Catalogued(Joined):
                 stay.append(chunk)
                 continue
             ended = self._first_end(frame.filter(near), leaving)
-            touched = ended[END] < ended[VE]
-            over.append(ended.filter(touched).with_columns(pl.col(END).alias(VS)))
-            stay += layouts.chunks_of(
-                pl.concat([frame.filter(~near), ended.filter(~touched).select(frame.columns)])
-            )
+            touched, others = signed.parted(ended, ended[END] < ended[VE])
+            over.append(touched.with_columns(pl.col(END).alias(VS)))
+            stay += layouts.chunks_of(pl.concat([frame.filter(~near), others.select(frame.columns)]))
         return tuple(stay), signed.negated(signed.together(over, self.made))
 
     def _first_end(self, frame: pl.DataFrame, leaving: dict[str, pl.DataFrame]) -> pl.DataFrame:
         """Results with the instant at which the first of their parts leaves."""
-        ends = [
-            self._ending(frame.select(id_), id_, gone)[END].alias(f"{END}{place}")
-            for place, (id_, gone) in enumerate(leaving.items())
-        ]
-        found = frame.with_columns(ends)
-        names = [column.name for column in ends]
-        return found.with_columns(pl.min_horizontal(names).alias(END)).drop(names)
+        ends = [self._ending(frame.select(id_), id_, gone)[END] for id_, gone in leaving.items()]
+        first = pl.DataFrame([end.alias(str(place)) for place, end in enumerate(ends)]).min_horizontal()
+        return frame.with_columns(first.alias(END))

@@ -231,17 +231,11 @@ def _of_equal_keys(left: pl.DataFrame, right: pl.DataFrame, keys: list[str], *, 
         since, until = (max(each) for each in zip(*begins, strict=True))
         spans = [_span(VS, VE, since, until + 1), _span("#vs2", "#ve2", since, until + 1)]
         sides = [side.filter(end > begin) for side, (begin, end) in zip((left, right), spans, strict=True)]
-        lasting = sum(
-            side.select((end - begin).cast(pl.Float64).sum()).item()
-            for side, (begin, end) in zip(sides, spans, strict=True)
-        )
+        both = list(zip(sides, spans, strict=True))
+        lasting = sum(side.select((end - begin).cast(pl.Float64).sum()).item() for side, (begin, end) in both)
         width = max(1, int(lasting / max(1, sum(side.height for side in sides))))
-        left, right = (
-            side.with_columns(
-                pl.int_ranges((begin - since) // width, (end - 1 - since) // width + 1).alias(SLOT)
-            ).explode(SLOT)
-            for side, (begin, end) in zip(sides, spans, strict=True)
-        )
+        slots = [pl.int_ranges((a - since) // width, (b - 1 - since) // width + 1) for a, b in spans]
+        left, right = (s.with_columns(n.alias(SLOT)).explode(SLOT) for s, n in zip(sides, slots, strict=True))
         pairs = left.join(right, on=[*keys, SLOT], how="inner", nulls_equal=nulls)
         later = pl.max_horizontal(VS, "#vs2")
         return pairs.filter((later - since) // width == pl.col(SLOT)).drop(SLOT)
