@@ -194,9 +194,8 @@ class Builder:
                 left, right = self.of(plan.left), self.of(plan.right)
                 return negation.Difference(plan, left, right, self.choice, uniting=self.restores)
             case ops.Limit():
-                return ranks.Limited(
-                    plan, self._reading([e for e, _ in plan.order], plan, self.of(plan.input))
-                )
+                order = [expression for expression, _ in plan.order]
+                return ranks.Limited(plan, self._reading(order, plan, self.of(plan.input)))
             case ops.Rank():
                 read = [*plan.partition, *(expression for expression, _ in plan.order)]
                 return ranks.Ranked(plan, self._reading(read, plan, self.of(plan.input)))

@@ -65,9 +65,7 @@ KEPT: Columns = {ROW: pl.Int8(), VE: INT, N: INT}
 def occupation(chunks: layouts.Chunks, step: Step) -> tuple[layouts.Chunks, Test]:
     """What to keep, and a test: has any window rows at an instant, or just lost or got some?"""
     pieces = KEPT | {VS: INT}
-    new = signed.together(
-        [frame.with_columns(pl.lit(1, pl.Int8).alias(ROW)) for frame in step.entered], pieces
-    )
+    new = signed.together([f.with_columns(pl.lit(1, pl.Int8).alias(ROW)) for f in step.entered], pieces)
     everything = signed.together([signed.begun(layouts.frame_of(chunks, KEPT)), new], pieces)
     runs = signed.positive(everything).sort(VS)
     begins, ends = runs[VS].to_numpy(), runs[VE].to_numpy()
@@ -258,9 +256,8 @@ class Snapshots(Emission):
     def _is_silent(self, step: Step) -> bool:
         """Whether no instant of the step is reported, whatever the rows are."""
         by_time = self.emit.is_periodic and step.clock.column is None and not moved_by_rows(step).size
-        first = min(
-            (grid.first_after(step.slice.start - 1) for grid in self.reported_on(step)), default=FOREVER
-        )
+        reports = (grid.first_after(step.slice.start - 1) for grid in self.reported_on(step))
+        first = min(reports, default=FOREVER)
         return by_time and first >= step.slice.stop
 
     def _reported(self, runs: pl.DataFrame, step: Step) -> pl.DataFrame:

@@ -212,11 +212,9 @@ class RelationalProgram:
         self.root = self.builder.root()
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
         #: why nothing waits for a report; a relation may be asked for at any time
-        self.why_not_lazy = (
-            "its relation is asked for at any instant"
-            if as_relation
-            else emission.why_not_lazy(emit, self.options, self.builder.sources)
-        )
+        self.why_not_lazy = emission.why_not_lazy(emit, self.options, self.builder.sources)
+        if as_relation:
+            self.why_not_lazy = "its relation is asked for at any instant"
 
     def advance(self, states: States, news: News) -> tuple[States, pl.DataFrame, pl.DataFrame]:
         """The next states, the answers that became final, and the pieces they were made of."""

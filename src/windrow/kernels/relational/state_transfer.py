@@ -134,14 +134,12 @@ def begun_over(
     step = Step(clock, Slice.of(clock, lag))
     # the last instant at which anything can have begun
     grids = program.grids if program.emit.is_periodic else []
-    last = max(
-        (grid.end(grid.last_ending(step.slice.stop - 1)) for grid in grids), default=step.slice.stop - 1
-    )
+    ends = (grid.end(grid.last_ending(step.slice.stop - 1)) for grid in grids)
+    last = max(ends, default=step.slice.stop - 1)
     held = states.get(theirs, State())
     sides = [layouts.frame_of(held.of(str(side)), columns) for side, columns in enumerate(operator.sides)]
-    rows = [
-        _begun(frame, below.columns, step, last) for frame, below in zip(sides, operator.inputs, strict=True)
-    ]
+    both = zip(sides, operator.inputs, strict=True)
+    rows = [_begun(frame, below.columns, step, last) for frame, below in both]
     _, results = operator.advance(State(), rows, step)
     told = replace(step, entered=rows, last_end=max(map(greatest_end, rows), default=-FOREVER))
     part = SubplanStep(results, Lifts(results), {}, 0.0, told).as_seen(view, operator)

@@ -274,11 +274,6 @@ class ByEnd(Grouped):
             return found
         return found.filter(pl.Series(useful(found, self.keys, self.states.partials[1:], lambda _: found)))
 
-    def _replaced(
-        self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
-        return self._event_by_event(rows, shown, step)
-
     def _lifted(self, rows: pl.DataFrame, row: Ints, pane: Ints) -> dict[str, pl.DataFrame]:
         """States combined by pane."""
         frame = columns.picked(rows.select(list(self.lanes)), row).with_columns(pl.Series(PANE, pane))

@@ -285,12 +285,10 @@ class Grouped(Operator):
         self.rows = self.groups | signed.without(below.columns, VS)
         self.pieces = self.rows | {VS: INT}
         self.columns = signed.columns_of(plan.schema)
-        self.shown: Columns = self.groups | {
-            name: polars_type(call.data_type) for name, call in plan.aggregates
-        }
-        self.spreads = [
-            m.name for m in self.measures.measures if isinstance(m.partial, FloatMoments | Paired)
-        ]
+        values = {name: polars_type(call.data_type) for name, call in plan.aggregates}
+        self.shown = self.groups | values
+        spreads = FloatMoments | Paired
+        self.spreads = [each.name for each in self.measures.measures if isinstance(each.partial, spreads)]
         self.known = choice.known(below)
         self.layout: ExpiryLayout = Calendar(choice.buckets) if self.known else choice.layout(below)
 
@@ -336,15 +334,10 @@ class Grouped(Operator):
         self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """What the values of touched groups become, event by event, and what they are in the end."""
-        if rows.height and bool((rows[N] != 1).any()):
+        if N in rows.columns and bool((rows[N] != 1).any()):
             # a row may be taken back for a while that is known to end later: what begins then is not yet due
             rows, _ = self._split(signed.positive(rows), step, VS)
             rows = signed.copies(rows)
-        return self._event_by_event(rows, shown, step)
-
-    def _event_by_event(
-        self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step
-    ) -> tuple[pl.DataFrame, pl.DataFrame]:
         before, mine = signed.codes_of([shown, rows], self.keys)
         cells, values = self._cells(rows, mine, self._stop(rows, step))
         return self._changes(shown, before, rows, cells, values)
@@ -396,20 +389,19 @@ class Grouped(Operator):
         spans = spans.with_columns(self._steady(old, spans))
         gone = old.join(spans.filter(pl.Series(first)).select(GROUP, AT), on=GROUP, how="inner")
         left = spans.with_columns(pl.Series(AT, until)).filter(pl.Series(here & ~final))
-        moves = signed.consolidated(
-            pl.concat(
-                frame.select(GROUP, *names, pl.col(AT).alias(VS), pl.lit(sign, pl.Int64).alias(N))
-                for frame, sign in ((spans.filter(pl.Series(here)), 1), (left, -1), (gone, -1))
-            )
-        )
+        changed = ((spans.filter(pl.Series(here)), 1), (left, -1), (gone, -1))
+        moves = [
+            frame.select(GROUP, *names, pl.col(AT).alias(VS), pl.lit(sign, pl.Int64).alias(N))
+            for frame, sign in changed
+        ]
         last = spans.filter(pl.Series(here & final)).select(GROUP, *names)
         untouched = old.filter(~pl.Series(np.isin(before, owner), dtype=pl.Boolean)).select(GROUP, *names)
         keys = pl.concat([shown.select(self.keys), rows.select(self.keys)]) if self.keys else pl.DataFrame()
         after = self._keyed(pl.concat([last, untouched]), keys)
-        found = self._keyed(moves, keys).rename(dict(zip(self.keys, self.names, strict=True)))
-        found = found.with_columns(
-            pl.lit(FOREVER, pl.Int64).alias(VE), pl.lit(-FOREVER, pl.Int64).alias(TS)
-        ).select(list(self.columns))
+        found = self._keyed(signed.consolidated(pl.concat(moves)), keys).rename(
+            dict(zip(self.keys, self.names, strict=True))
+        )
+        found = signed.pieces(found, self.columns, found[VS], n=found[N])
         return found, after.select(list(self.shown))
 
     def _steady(self, old: pl.DataFrame, spans: pl.DataFrame) -> list[pl.Series]:

@@ -47,7 +47,7 @@ from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.group_by import SHOWN, Grouped
 from windrow.kernels.relational.expiry_layouts import Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
-from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, VE, VS, Columns, N
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, VE, VS, Columns
 from windrow.kernels.relational.signed_rows import together as all_of
 from windrow.kernels.relational.windows import rows as row_windows
 from windrow.kernels.relational.windows.leaf import NUMBER, Leaf
@@ -147,9 +147,7 @@ class Binned(Grouped):
         enters = np.where(t <= last, -FOREVER, ends[np.searchsorted(moves, t)])
         leaves = ends[np.searchsorted(moves, t + self.leaf.spec.range)]
         keys = [pl.col(a).alias(b) for a, b in zip(self.measures.keys, self.keys, strict=True)]
-        return table.with_columns(
-            *keys, pl.Series(VS, enters), pl.Series(VE, leaves), pl.lit(1, pl.Int64).alias(N)
-        )
+        return signed.spanning(table.with_columns(keys), enters, leaves)
 
     def _changed(
         self, bins: pl.DataFrame, shown: pl.DataFrame, tables: dict[str, pl.DataFrame], step: Step
@@ -158,7 +156,7 @@ class Binned(Grouped):
         for name, table in tables.items():
             _, code = signed.codes_of([bins, table], [PANE, *self.measures.keys])
             self._looked_at[name] = table.with_columns(pl.Series(BIN, code)).filter(pl.col(BIN) < bins.height)
-        found = self._event_by_event(bins, shown, step)
+        found = self._replaced(bins, shown, step)
         self._looked_at = {}
         return found
 
@@ -259,9 +257,8 @@ class RowPanes(Operator):
         if rows.height:
             frame = _entered(self.leaf, self.between, rows)
             panes = self.cut.panes_of(frame[PLACE].to_numpy() - 1)
-            tables = self.measures.tables(
-                frame.with_columns(pl.col(TS).alias("#t"), pl.Series("#pane", panes))
-            )
+            frame = frame.with_columns(pl.col(TS).alias("#t"), pl.Series("#pane", panes))
+            tables = self.measures.tables(frame)
         delta = Delta({name: table.to_arrow() for name, table in tables.items()})
         state, answers = self.kernel.advance(state, delta, clock)
         found = [to_frame(table).rename({"#at": END}) for table in answers]

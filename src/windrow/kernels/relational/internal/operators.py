@@ -464,8 +464,7 @@ class Unmatched(Recomputed):
         spans = Spans([left, pairs], moment)
         rows, matched = spans.cut(left), spans.cut(pairs)
         mine, theirs = signed.codes_of([rows, matched], [*self.who, SPAN])
-        free = ~np.isin(mine, theirs)
-        kept = rows.filter(pl.Series(free, dtype=pl.Boolean))
+        kept = rows.filter(pl.Series(~np.isin(mine, theirs), dtype=pl.Boolean))
         ends = np.minimum(kept[VE].to_numpy(), spans.stops[kept[SPAN].to_numpy()])
         return self._until_they_leave(spans.within(kept).with_columns(pl.Series(VE, ends)), moment)
 
@@ -491,18 +490,14 @@ class Valued(Recomputed):
         names = [name for name, _ in self.keys]
         made = [evaluate(rows).cast(runs.schema[name]).alias(name) for name, evaluate in self.keys]
         keys = signed.grouped(pl.DataFrame(made), names)
-        codes = signed.codes_of([keys if names else rows, runs], names)
-        rows = rows.select(VS, VE, LEAST, MAYBE).with_columns(pl.Series(CODE, codes[0]))
-        runs = runs.with_columns(pl.Series(CODE, codes[1]))
+        mine, theirs = signed.codes_of([keys if names else rows, runs], names)
+        rows = rows.select(VS, VE, LEAST, MAYBE).with_columns(pl.Series(CODE, mine))
+        runs = runs.with_columns(pl.Series(CODE, theirs))
         spans = Spans([rows, runs], moment)
-        held = (
-            spans.cut(rows)
-            .group_by(CODE, SPAN)
-            .agg(pl.col(LEAST).min().alias(self.runs.stays), pl.col(MAYBE).max().alias(self.runs.open))
-        )
-        shown = (
-            self._reported(runs, spans, moment) if self.grids is not None else spans.within(spans.cut(runs))
-        )
+        least, maybe = pl.col(LEAST).min().alias(self.runs.stays), pl.col(MAYBE).max().alias(self.runs.open)
+        held = spans.cut(rows).group_by(CODE, SPAN).agg(least, maybe)
+        periodic = self.grids is not None
+        shown = self._reported(runs, spans, moment) if periodic else spans.within(spans.cut(runs))
         return shown.drop(self.runs.stays, self.runs.open).join(held, on=[CODE, SPAN])
 
     def _reported(self, runs: pl.DataFrame, spans: Spans, moment: Moment) -> pl.DataFrame:
@@ -511,9 +506,5 @@ class Valued(Recomputed):
         reported = emission.clipped(low, np.minimum(runs[VE].to_numpy(), moment.until_report))
         row, at = emission.reports_within(self.grids, moment, *reported)
         span = np.searchsorted(spans.starts, at, side="right") - 1
-        return picked(runs, row).with_columns(
-            pl.Series(SPAN, span, dtype=pl.Int64),
-            pl.Series(VS, at, dtype=pl.Int64),
-            pl.Series(VE, at + 1, dtype=pl.Int64),
-            pl.Series(self.runs.since, at, dtype=pl.Int64),
-        )
+        at_reports = signed.spanning(picked(runs, row), at, at + 1)
+        return at_reports.with_columns(pl.Series(SPAN, span, dtype=pl.Int64), pl.Series(self.runs.since, at))
