@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.shedding.live import Live
 
 from benchmarks.theory.shedding import Plan
-from windrow.shedding.controller import Controller, Outlook, SheddingSettings
+from windrow.shedding.controller import FALL, RISE, TARGET, Controller, Outlook
 from windrow.shedding.load import TIMES_FIXED, Line, Monitor, OperatorWork, Sample
 from windrow.shedding.rules import WinDrop
 
@@ -68,7 +68,7 @@ def test_the_model_predicts_the_p_that_is_seen(times: float):
     """Of the time an epoch may take, rows may take what is left of the target beside fixed costs."""
     live = Live(burst(times, end=300)).run(200)
     cost = Plan(cost1=1 / CAPACITY, sel1=1.0, cost2=0.0, sel2=0.0, cost3=0.0)
-    for_rows = SheddingSettings().target - 1 / TIMES_FIXED
+    for_rows = TARGET - 1 / TIMES_FIXED
     predicted = cost.needed(CAPACITY * times, WinDrop(500, 500, batch=9), for_rows)
     assert predicted is not None
     assert median(epoch.p for epoch in live.epochs if epoch.begin > 60) == pytest.approx(predicted, abs=0.1)
@@ -140,13 +140,13 @@ def test_steps_are_small_unless_an_epoch_would_be_too_long(
     outlook: Outlook, now: float, usual: float, passed: float, behind: bool
 ):
     steered = Controller(share=now, calm=99)
-    rules, bound = steered.settings, steered.bound(usual)
+    bound = steered.bound(usual)
     after = steered.after(outlook, usual, passed, behind=behind).share
     assert 0 <= after <= 1
-    assert after >= now - passed / rules.fall - 1e-9
+    assert after >= now - passed / FALL - 1e-9
     if after > now:
         assert behind
-        assert outlook.longest(now) > bound or after <= now + passed / rules.rise + 1e-9
+        assert outlook.longest(now) > bound or after <= now + passed / RISE + 1e-9
     if behind and outlook.longest(1.0) <= bound:
         assert outlook.longest(after) <= bound + 1e-6
 

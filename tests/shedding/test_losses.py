@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.shedding.controller import Admission, Bill, Member, QueryLoad, Rules
+from windrow.shedding.controller import LIMIT, Admission, Bill, Member, QueryLoad
 
 members = st.builds(Member, st.just("q"), st.floats(0.5, 0.95), st.integers(-2, 3), st.floats(0.01, 5))
 bills = st.builds(
@@ -84,7 +84,7 @@ def test_under_a_constant_load_it_comes_to_rest(others: float, each: list[tuple[
     queries = [QueryLoad(f"q{n}", load, most) for n, (load, most) in enumerate(each)]
     settled = run(Admission(), others, queries, 100)
     assert run(settled, others, queries, 60).suspended == settled.suspended
-    fits = settled.least(others, queries) <= Rules().limit
+    fits = settled.least(others, queries) <= LIMIT
     assert fits or len(settled.suspended) == len(queries)
 
 

@@ -1,15 +1,13 @@
-"""Which queries have agreed to lose windows, and can: the others lose nothing.
+"""Which queries have agreed to lose windows, and can; which rows are then needless.
 
 A query agrees by MAX GAP, a stream by SHEDDABLE. What they agree to must have a meaning: the query gives one
 answer per window of time, so that without some windows the rest is still right.
 
 Queries that read the same streams drop the same slots, so that rows become needless for all of them at
-once.
-
-A slot is as long as the lcm of the slides and holds whole windows of every query: (O + k*L, O + (k+1)*L]. For
-this the windows of all of them must have the same phase at O. Where that is not so, or where not even one
-such slot may be missing, each query has slots of its own: its windows are dropped after the split, and rows
-seldom.
+once. A slot is as long as the lcm of the slides and holds whole windows of every query: (O + k*L, O +
+(k+1)*L]. For this the windows of all of them must have the same phase at O. Where that is not so, or where
+not even one such slot may be missing, each query has slots of its own: its windows are dropped after the
+split, and rows seldom.
 """
 
 from __future__ import annotations
@@ -119,6 +117,9 @@ class Reach:
         return self.range + sum(level.width - 1 for level in self.inner)
 
 
+_CALENDAR = "one of its windows goes by a calendar, whose lengths differ"
+
+
 def reaches(emit: Emit) -> tuple[Reach, ...]:
     """The ways from a query to each scan below it; `CannotShed` if one has no bound."""
     return tuple(
@@ -151,7 +152,7 @@ def _below(emit: Emit) -> Iterator[tuple[str, tuple[ReachLevel, ...]]]:
 def _range(window: Window) -> int:
     spec = window.spec
     if isinstance(spec, CalendarWindow):
-        raise CannotShed("calendar", "one of its windows goes by a calendar, whose lengths differ")
+        raise CannotShed("calendar", _CALENDAR)
     if spec.depth is not None:
         return spec.depth
     if spec.is_logical:
@@ -287,7 +288,7 @@ def final_grid(emit: Emit) -> SlideGrid:
         raise CannotShed("not-per-window", "it does not give one answer per window")
     grids = [leaf.spec.grid for leaf in emit.leaves if isinstance(leaf.spec.grid, SlideGrid)]
     if len(grids) < len(emit.leaves):
-        raise CannotShed("calendar", "one of its windows goes by a calendar, whose lengths differ")
+        raise CannotShed("calendar", _CALENDAR)
     if any(grid.period != grids[0].period for grid in grids):
         raise CannotShed(
             "different-slides", "its windows slide differently, so its answers are of different kinds"
@@ -344,12 +345,9 @@ def unread(query: Agreed, phases: Phases, begin: int, end: int) -> tuple[Unread 
     None where a gap never leaves any."""
     found: list[Unread | None] = []
     for level, drop in enumerate(query.arcs[1:]):
-        if drop.early_ticks:
-            above = query.seen_from(level)
-            own = needless(above, above.reach[0].stream, phases, begin, end)
-            found.append(Unread(tuple(own)))
-        else:
-            found.append(None)
+        above = query.seen_from(level)
+        own = needless(above, above.reach[0].stream, phases, begin, end) if drop.early_ticks else None
+        found.append(None if own is None else Unread(tuple(own)))
     return tuple(found)
 
 
@@ -357,18 +355,16 @@ def needless(query: Agreed, stream: str, phases: Phases, begin: int, end: int) -
     """The rows in [begin, end) of a stream that a query does not need, although its windows cover them."""
     width = max(way.width for way in query.reach)
     for run in phases.runs(begin, min(end + width + query.grid.period, FOREVER)):
-        low, high = _between(query, stream, run.after, run.until)
+        # the rows between the last window kept before the run, and the first one kept after it
+        before, following = (
+            query.grid.end(query.grid.last_ending(run.after)),
+            query.grid.first_after(run.until),
+        )
+        low, high = query.end(stream, before), query.first(stream, following)
+        assert low is not None
+        assert high is not None
         if max(low, begin) < min(high, end):
             yield DropRange(max(low, begin), min(high, end))
-
-
-def _between(query: Agreed, stream: str, after: int, until: int) -> tuple[int, int]:
-    """The rows between the last window kept before a run, and the first one kept after it."""
-    before, following = query.grid.end(query.grid.last_ending(after)), query.grid.first_after(until)
-    low, high = query.end(stream, before), query.first(stream, following)
-    assert low is not None
-    assert high is not None
-    return low, high
 
 
 def droppable(
@@ -466,7 +462,13 @@ class SheddingGroups:
 
 def share(queries: Iterable[SheddableQuery]) -> SheddingGroups:
     """The groups of these queries: those connected through sheddable streams are one, where they can be."""
-    agreed, refused = _agreed(queries)
+    agreed: list[Agreed] = []
+    refused: list[tuple[str, CannotShed]] = []
+    for query in queries:
+        try:
+            agreed.append(agree(query))
+        except CannotShed as reason:
+            refused.append((query.name, reason))
     groups: list[SheddingGroup] = []
     apart: list[tuple[str, CannotShed]] = []
     for members in _connected(agreed):
@@ -496,17 +498,6 @@ def common_origin(members: Sequence[Agreed]) -> int:
         if all((member.grid.origin - origin) % member.grid.period == 0 for member in members):
             return origin
     raise CannotShed("different-origins", "the windows of these queries have different ORIGINs")
-
-
-def _agreed(queries: Iterable[SheddableQuery]) -> tuple[list[Agreed], list[tuple[str, CannotShed]]]:
-    agreed: list[Agreed] = []
-    refused: list[tuple[str, CannotShed]] = []
-    for query in queries:
-        try:
-            agreed.append(agree(query))
-        except CannotShed as reason:
-            refused.append((query.name, reason))
-    return agreed, refused
 
 
 def _connected(queries: Sequence[Agreed]) -> list[tuple[Agreed, ...]]:

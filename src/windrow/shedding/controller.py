@@ -1,45 +1,8 @@
-"""How much to shed: what the epochs to come say, approached in small steps unless answers would be too late.
+"""How much to shed, from when on, and by whom: what the epochs to come say, approached in small steps unless
+answers would be too late.
 
-`usual` is how long an epoch may take for good. `bound` is some seconds more: no epoch should take longer than
-that. As long as none is foreseen that does, and it is not beyond doubt that rows come too fast, nothing is
-shed. A pause leaves a hump behind that goes away by itself.
-
-If an epoch beyond the bound is foreseen, p is set at once to the least that avoids it; and if rows come too
-fast beyond doubt, to what makes the very next epoch a usual one. There is no time then: sources hand over
-all that waits, so an epoch with three times too many rows is followed by one that is three times as long.
-
-Otherwise p goes in steps, by the time that has passed, up or down: to where epochs are a little shorter than
-usual, as long as rows come too fast, and to nothing if they do not. What must go follows from the load that
-is offered, not from the load under shedding: shedding more does not make the wish for shedding smaller, so
-there is nothing to swing.
-
-When even the longest gaps do not help: the costliest queries are suspended, and come back when there is
-room.
-
-Only queries that agreed to lose windows are suspended, the least important first, and of those the costliest.
-One is suspended at a time, after the load was too high for some epochs in a row; one is resumed at a time,
-after there would have been room for it, with a margin, for more epochs than that. Between the two lies a gap
-in which nothing changes.
-
-Who loses how much: all who agreed, those of low PRIORITY first and most.
-
-One step of PRIORITY halves what a query loses, as long as the others can lose enough:
-
-    p_i = min(most_i, level * 2 ** (lowest priority - priority_i))
-
-The level is the least that saves what must be saved. Rows are saved by the query that loses least, since all
-must drop the window that a row is in; the work after the split is saved by each query for itself.
-
-The epochs to come: how long each will take, if this share of what can be given up is given up.
-
-Sources hand over all that waits. So rows that come in a long epoch make the next one long, and the epochs
-follow each other by a simple law, with F the seconds an epoch takes without rows, and r the work that comes
-in a second:
-
-    next = F + r * (1 - share of it that is saved) * this one
-
-Below r = 1 they come to F / (1 - r), whatever they began with: a backlog goes away by itself. Above, each
-is longer than the one before.
+What must go follows from the load that is offered, not from the load under shedding: shedding more does not
+make the wish for shedding smaller, so there is nothing to swing.
 """
 
 from __future__ import annotations
@@ -111,23 +74,15 @@ def next_cycles(known: Sequence[Phases], slots: Cycles, ended: int, p: float) ->
     begin = slots.first_slot(ended)
     before = begin - slots.length
     now = max((phase for each in known if (phase := each.at(ended))), key=lambda phase: phase.p, default=None)
-    if (
-        p
-        and (now is None or p > now.p)
-        and not any(run for each in known for run in each.runs(before, ended))
-    ):
+    is_kept = not any(run for each in known for run in each.runs(before, ended))
+    if p and (now is None or p > now.p) and is_kept:
         begin = before
-    elif p and now is not None and now.p and _alike(now.cycles, slots):
+    elif p and now is not None and now.p and now.cycles.has_slots_of(slots):
         begin = now.cycles.first_begin(ended)
     return begin, slots.beginning(begin)
 
 
-def _alike(some: Cycles, others: Cycles) -> bool:
-    """Whether they have the same slots."""
-    return some.length == others.length and (some.origin - others.origin) % some.length == 0
-
-
-# ------------------------------------------------------------ controller
+# ------------------------------------------------------------ admission
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,19 +100,18 @@ class QueryLoad:
         return self.load * (1 - self.most)
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """When to suspend and when to resume."""
-
-    limit: float = 1.0
-    room: float = 0.7
-    patience: int = 3
-    calm: int = 6
+#: a load above this, for so many epochs in a row, suspends a query
+LIMIT, PATIENCE = 1.0, 3
+#: one comes back that would leave it at this, for so many epochs; in between nothing changes
+ROOM, CALM = 0.7, 6
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Which queries are suspended.
+    """Which queries are suspended, where even the longest gaps do not help.
+
+    Only queries that agreed to lose windows are, the least important first, and of those the costliest; one
+    at a time, and back one at a time.
 
     >>> queries = [QueryLoad("cheap", 0.5, most=0.5), QueryLoad("dear", 2.0, most=0.5)]
     >>> admission = Admission()
@@ -170,7 +124,6 @@ class Admission:
     suspended: tuple[str, ...] = ()
     over: int = 0
     under: int = 0
-    rules: Rules = Rules()
 
     def least(self, others: float, queries: Sequence[QueryLoad]) -> float:
         """The load that remains with the longest gaps: of those who run, and of `others` who lose nothing."""
@@ -179,32 +132,24 @@ class Admission:
     def after(self, others: float, queries: Sequence[QueryLoad]) -> Admission:
         """One more epoch."""
         known = {query.name for query in queries}
-        state = replace(self, suspended=tuple(name for name in self.suspended if name in known))
+        state = Admission(tuple(name for name in self.suspended if name in known))
         least = state.least(others, queries)
-        if least > self.rules.limit:
-            return state._too_much(queries)
-        candidate = state._next_back(queries)
-        if candidate is not None and least + candidate.least <= self.rules.room:
-            return state._room_for(candidate)
-        return replace(state, over=0, under=0)
+        running = [query for query in queries if query.name not in state.suspended]
+        waiting = [query for query in queries if query.name in state.suspended]
+        if least > LIMIT:
+            if self.over + 1 < PATIENCE or not running:
+                return replace(state, over=self.over + 1)
+            gone = min(running, key=lambda query: (query.priority, -query.load, query.name))
+            return Admission((*state.suspended, gone.name))
+        back = min(waiting, key=lambda query: (-query.priority, query.load, query.name), default=None)
+        if back is None or least + back.least > ROOM:
+            return state
+        if self.under + 1 < CALM:
+            return replace(state, under=self.under + 1)
+        return Admission(tuple(name for name in state.suspended if name != back.name))
 
-    def _too_much(self, queries: Sequence[QueryLoad]) -> Admission:
-        running = [query for query in queries if query.name not in self.suspended]
-        if self.over + 1 < self.rules.patience or not running:
-            return replace(self, over=self.over + 1, under=0)
-        gone = min(running, key=lambda query: (query.priority, -query.load, query.name))
-        return replace(self, suspended=(*self.suspended, gone.name), over=0, under=0)
 
-    def _next_back(self, queries: Sequence[QueryLoad]) -> QueryLoad | None:
-        """The one to be resumed first: the most important, then the cheapest."""
-        waiting = [query for query in queries if query.name in self.suspended]
-        return min(waiting, key=lambda query: (-query.priority, query.load, query.name), default=None)
-
-    def _room_for(self, query: QueryLoad) -> Admission:
-        if self.under + 1 < self.rules.calm:
-            return replace(self, over=0, under=self.under + 1)
-        left = tuple(name for name in self.suspended if name != query.name)
-        return replace(self, suspended=left, over=0, under=0)
+# ------------------------------------------------------------ who loses how much
 
 
 _STEPS = 60
@@ -226,6 +171,11 @@ class Member:
 class Bill:
     """What a group costs: `rows` for work on rows before the split, of which `early` * p goes if p is dropped
     by all.
+
+    All who agreed lose windows, those of low PRIORITY most. One step of PRIORITY halves what a query loses,
+    as long as the others can lose enough: p_i = min(most_i, level * 2 ** (lowest priority - priority_i)),
+    with the least level that saves what must be saved. Rows are saved by the query that loses least, since
+    all must drop the window that a row is in; the work after the split is saved by each query for itself.
     """
 
     members: tuple[Member, ...]
@@ -265,21 +215,21 @@ class Bill:
         """
         if wanted <= 0 or not self.members:
             return {member.name: 0.0 for member in self.members}
-        low, high = 0.0, self._highest
+        lowest = min(member.priority for member in self.members)
+        steps = [2.0 ** (member.priority - lowest) for member in self.members]
+
+        def at(level: float) -> list[float]:
+            return [min(each.most, level / step) for each, step in zip(self.members, steps, strict=True)]
+
+        low = 0.0
+        high = max(member.most * step for member, step in zip(self.members, steps, strict=True))
         for _ in range(_STEPS):
             level = (low + high) / 2
-            low, high = (low, level) if self.saved(self._at(level)) >= wanted else (level, high)
-        return {member.name: p for member, p in zip(self.members, self._at(high), strict=True)}
+            low, high = (low, level) if self.saved(at(level)) >= wanted else (level, high)
+        return {member.name: p for member, p in zip(self.members, at(high), strict=True)}
 
-    def _at(self, level: float) -> list[float]:
-        lowest = min(member.priority for member in self.members)
-        return [min(member.most, level * 2.0 ** (lowest - member.priority)) for member in self.members]
 
-    @property
-    def _highest(self) -> float:
-        """The level at which everybody loses all they can."""
-        lowest = min(member.priority for member in self.members)
-        return max(member.most * 2.0 ** (member.priority - lowest) for member in self.members)
+# ------------------------------------------------------------ controller
 
 
 _OUTLOOK_STEPS = 30
@@ -289,7 +239,16 @@ AHEAD = 3
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What is known at the end of an epoch.
+    """What is known at the end of an epoch: how long the next ones take if this share of what can be given
+    up is.
+
+    Sources hand over all that waits, so rows that come in a long epoch make the next one long, by a simple
+    law, with F the seconds an epoch takes without rows, and r the work that comes in a second:
+
+        next = F + r * (1 - share of it that is saved) * this one
+
+    Below r = 1 they come to F / (1 - r), whatever they began with: a backlog goes away by itself. Above, each
+    is longer than the one before.
 
     >>> outlook = Outlook(fixed=0.5, arriving=0.75, waiting=3.0, interval=1.0, on_rows=1.0)
     >>> outlook.epochs(0.0), outlook.settled(0.0)
@@ -336,10 +295,6 @@ class Outlook:
             return short
         return fixed / (1 - work) if work < 1 else inf
 
-    def eased(self, share: float) -> Outlook:
-        """The same, if less work should come."""
-        return replace(self, arriving=self.arriving * (1 - share))
-
     def least(self, holds: Callable[[float], bool]) -> float:
         """The least share for which something holds, and for all greater ones; all, if it never does."""
         if holds(0.0):
@@ -354,30 +309,32 @@ class Outlook:
         return self.fixed * (1 - share * self.on_rest)
 
 
-@dataclass(frozen=True, slots=True)
-class SheddingSettings:
-    """How shedding is steered."""
-
-    #: how long epochs should take under shedding, of the usual
-    target: float = 0.9
-    #: an epoch may take so many seconds longer than usual, or half as long as usual
-    grace: float = 5.0
-    #: the work that comes may really be less by this share
-    doubt: float = 0.2
-    #: smaller changes are not made
-    band: float = 0.05
-    #: seconds from nothing to all, and from all to nothing
-    rise: float = 10.0
-    fall: float = 6.0
-    #: epochs in a row in which less would do, before less is shed
-    patience: int = 2
+#: how long epochs should take under shedding, of the usual
+TARGET = 0.9
+#: an epoch may take so many seconds longer than usual, or half as long as usual
+GRACE = 5.0
+#: the work that comes may really be less by this share
+DOUBT = 0.2
+#: smaller changes are not made
+BAND = 0.05
+#: seconds from nothing to all, and from all to nothing
+RISE, FALL = 10.0, 6.0
+#: epochs in a row in which less would do, before less is shed
+BEFORE_LESS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Controller:
     """The share of all that can be given up which is given up.
 
-    >>> from windrow.shedding.controller import Outlook
+    `usual` is how long an epoch may take for good, the bound some seconds more. As long as no epoch beyond
+    the bound is foreseen, and it is not beyond doubt that rows come too fast, nothing is shed: a pause
+    leaves a hump behind that goes away by itself. If one is foreseen, the share is set at once to the least
+    that avoids it; and if rows come too fast beyond doubt, to what makes the very next epoch a usual one.
+    There is no time then: an epoch with three times too many rows is followed by one that is three times as
+    long. Otherwise the share goes in steps, by the time that has passed, to where epochs are a little
+    shorter than usual as long as rows come too fast, and to nothing if they do not.
+
     >>> steered = Controller()
     >>> for _ in range(10):
     ...     steered = steered.after(Outlook(0.1, 1.6, 1.6, interval=1.0, on_rows=0.8), usual=1.0, passed=1.0)
@@ -387,41 +344,31 @@ class Controller:
 
     share: float = 0.0
     calm: int = 0
-    settings: SheddingSettings = SheddingSettings()
 
     def bound(self, usual: float) -> float:
         """Longer than that no epoch should take."""
-        return usual + max(usual / 2, self.settings.grace)
+        return usual + max(usual / 2, GRACE)
 
     def is_overload(self, outlook: Outlook, usual: float) -> bool:
         """Whether rows come too fast for good, beyond doubt; halfway to the bound is enough for that."""
         halfway = (usual + self.bound(usual)) / 2
-        return outlook.eased(self.settings.doubt).settled(0.0) > halfway
+        return replace(outlook, arriving=outlook.arriving * (1 - DOUBT)).settled(0.0) > halfway
 
     def after(self, outlook: Outlook, usual: float, passed: float, *, behind: bool = True) -> Controller:
         """One step, `passed` seconds after the last one; `behind`: epochs do not keep up with their rows."""
-        rules, now, bound = self.settings, self.share, self.bound(usual)
+        now, bound, target = self.share, self.bound(usual), TARGET * usual
         least = outlook.least(lambda share: outlook.longest(share) <= bound)
         is_overload = self.is_overload(outlook, usual)
         if least > now and behind:
-            share = max(least, self._short_again(outlook, usual)) if is_overload else least
-            return replace(self, share=share, calm=0)
-        goal = max(least, self._goal(outlook, usual)) if is_overload else least
-        if abs(goal - now) <= (rules.band if 0 < goal < 1 else 0.0):
-            return replace(self, calm=0)
-        if goal > now:
-            return replace(self, share=min(goal, now + passed / rules.rise) if behind else now, calm=0)
-        if self.calm + 1 < rules.patience:
-            return replace(self, calm=self.calm + 1)
-        return replace(self, share=max(goal, now - passed / rules.fall), calm=self.calm + 1)
-
-    def _short_again(self, outlook: Outlook, usual: float) -> float:
-        """The share with which the very next epoch takes no longer than usual."""
-        return outlook.least(lambda share: outlook.next(share) <= usual)
-
-    def _goal(self, outlook: Outlook, usual: float) -> float:
-        """The share with which epochs come to the target, and are there soon."""
-        target = self.settings.target * usual
-        return outlook.least(
+            usual_again = outlook.least(lambda share: outlook.next(share) <= usual)
+            return Controller(max(least, usual_again) if is_overload else least)
+        soon_there = outlook.least(
             lambda share: outlook.epochs(share)[-1] <= target and outlook.settled(share) <= target
         )
+        goal = max(least, soon_there) if is_overload else least
+        if abs(goal - now) <= (BAND if 0 < goal < 1 else 0.0):
+            return Controller(now)
+        if goal > now:
+            return Controller(min(goal, now + passed / RISE) if behind else now)
+        calm = self.calm + 1
+        return Controller(now if calm < BEFORE_LESS else max(goal, now - passed / FALL), calm)

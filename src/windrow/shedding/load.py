@@ -1,18 +1,10 @@
 """What overload looks like: what came, how long it took, what is left waiting.
 
-One `Sample` is one epoch. A `Monitor` keeps three things: what an epoch costs without rows and for each row
-(`Line`), how many rows come in a second, and what lies between two epochs. From these follows the load
-of an epoch that should take some seconds: the work on all rows that come in that time, against that time. It
-does not depend on what is shed. Above 1 the epochs fall behind.
-
-Rows come while an epoch runs, and sources without a limit hand over all of them at once: after a long epoch
-many rows wait. How long the next epochs will take is known before they begin (`outlook`).
-
-What an epoch costs: seconds = fixed + cost * rows, learnt from epoch to epoch.
-
-Least squares over the last epochs, drawn a little towards what was believed before. While the numbers of rows
-vary, and shedding makes them vary, both costs are found. While they do not, only their sum is seen: both
-beliefs then move together, as little as is needed, and neither is mistaken for the other.
+One `Sample` is one epoch. A `Monitor` keeps what an epoch costs without rows and for each row (`Line`), how
+many rows come in a second, and what lies between two epochs. From these follows the load of an epoch that
+should take some seconds: the work on all rows that come in that time, against that time. It does not depend
+on what is shed. Above 1 the epochs fall behind. How long the next epochs will take is known before they
+begin (`outlook`).
 """
 
 from __future__ import annotations
@@ -39,7 +31,12 @@ _FEW = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The two costs, and sums over the last epochs: of x, rows worked on, y, seconds, and products.
+    """What an epoch costs: seconds = fixed + cost * rows, learnt from epoch to epoch, by least squares over
+    the last epochs, drawn a little towards what was believed before.
+
+    While the numbers of rows vary, and shedding makes them vary, both costs are found. While they do not,
+    only their sum is seen: both beliefs then move together, as little as is needed. Kept are sums over the
+    last epochs: of x, rows worked on, y, seconds, and products.
 
     >>> line = Line()
     >>> for rows in (100, 900, 300, 1500, 40, 700) * 3:
@@ -64,14 +61,12 @@ class Line:
             cost = _BY_ROWS * seconds / rows if rows else 0.0
             return Line(seconds - cost * rows, cost, 1.0, rows, seconds, rows * rows, rows * seconds)
         expected = self.fixed + self.cost * rows
-        is_strange = self._knows(rows) and seconds > _STRANGE * expected
+        # nobody knows what a row costs from few epochs, or from epochs with far fewer of them
+        knows = self.n > _FEW and rows * rows <= 4 * self.xx / self.n
+        is_strange = knows and seconds > _STRANGE * expected
         counted = expected if is_strange and not self.strange else seconds
         memory = _CHANGED if is_strange and self.strange else _MEMORY
         return replace(self._with(rows, counted, memory)._fitted(), strange=is_strange)
-
-    def _knows(self, rows: float) -> bool:
-        """Nobody knows what a row costs from few epochs, or from epochs with far fewer of them."""
-        return self.n > _FEW and rows * rows <= 4 * self.xx / self.n
 
     def _with(self, rows: float, seconds: float, memory: float) -> Line:
         new = (1.0, rows, seconds, rows * rows, rows * seconds)

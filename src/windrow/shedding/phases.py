@@ -13,9 +13,6 @@ batches in a row later; the debt that this carries can break either promise.)
 A phase is a stretch of time with one p. The next phase begins with a cycle of its own, and so with a slot
 that is kept: gaps do not grow where phases meet. A query that is suspended has a phase without any kept
 window.
-
-Chance that can be repeated: a number in [0, 1) for each (seed, place), the same wherever and whenever it
-is asked.
 """
 
 from __future__ import annotations
@@ -100,6 +97,10 @@ class Cycles:
         """The first instant from `instant` on at which a slot begins."""
         return self.origin - (self.origin - instant) // self.length * self.length
 
+    def has_slots_of(self, other: Cycles) -> bool:
+        """Whether they have the same slots."""
+        return self.length == other.length and (self.origin - other.origin) % self.length == 0
+
     def beginning(self, slot: int) -> Cycles:
         """The same slots, in cycles one of which begins with the slot that begins at an instant.
 
@@ -152,12 +153,13 @@ class Phase:
         """Whether the windows that end at an instant are dropped."""
         if self.suspended:
             return True
-        slot = self.cycles.slot_of(end)
-        kept = slot % (self.cycles.batch + 1) == 0
-        return not kept and self.drops_cycle(slot // (self.cycles.batch + 1))
+        cycle, place = divmod(self.cycles.slot_of(end), self.cycles.batch + 1)
+        return place > 0 and self.drops_cycle(cycle)
 
     def runs(self, after: int, until: int) -> Iterator[Run]:
         """The runs of dropped windows that end in (after, until], cut to it."""
+        if after >= until:
+            return
         if self.suspended:
             yield Run(after, until, suspended=True)
             return
@@ -228,23 +230,18 @@ class Phases:
 
     def runs(self, after: int, until: int) -> Iterator[Run]:
         """The runs of dropped windows that end in (after, until], in order; runs that touch are one."""
+        ends = [*(phase.start for phase in self.items[1:]), until]
         found: Run | None = None
-        for run in self._pieces(after, until):
-            if found is not None and found.until == run.after and found.suspended == run.suspended:
-                found = Run(found.after, run.until, run.suspended)
-                continue
-            if found is not None:
-                yield found
-            found = run
+        for phase, end in zip(self.items, ends, strict=False):
+            for run in phase.runs(max(after, phase.start), min(until, end)):
+                if found is not None and found.until == run.after and found.suspended == run.suspended:
+                    found = Run(found.after, run.until, run.suspended)
+                    continue
+                if found is not None:
+                    yield found
+                found = run
         if found is not None:
             yield found
-
-    def _pieces(self, after: int, until: int) -> Iterator[Run]:
-        ends = [*(phase.start for phase in self.items[1:]), until]
-        for phase, end in zip(self.items, ends, strict=False):
-            low, high = max(after, phase.start), min(until, end)
-            if low < high:
-                yield from phase.runs(low, high)
 
     def since(self, end: int) -> Phases:
         """Without the phases of which every window ends at `end` or before."""

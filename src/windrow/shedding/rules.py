@@ -1,18 +1,8 @@
 """WinDrop for arrangements of aggregates: the rules of Tatbul and Zdonik, Table 2.
 
 A WinDrop decides about windows of `window` ticks, one every `slide` ticks, at most `batch` of which may be
-missing in a row. It is derived from the aggregates after it:
-
-    fan-out    A1, A2, ..., Ak          slide = lcm of the slides, window = slide + the greatest extent,
-                                        batch = the least batch, counted in slots of the common slide
-
-The paper anchors windows at their beginning, Windrow at their end; sizes are the same in both, and
-`windrow.shedding.agreement` says where they lie here.
-
->>> fan_out(WinDrop(3, 2, batch=6), WinDrop(3, 3, batch=4))
-WinDrop(window=7, slide=6, batch=2)
-
-Why something cannot be shed: a short code for programs, a sentence for people.
+missing in a row. The paper anchors windows at their beginning, Windrow at their end; sizes are the same in
+both, and `windrow.shedding.agreement` says where they lie here.
 """
 
 from __future__ import annotations
@@ -22,7 +12,8 @@ from math import lcm
 
 
 class CannotShed(Exception):  # noqa: N818  it is an answer, not a failure
-    """No windows of this query, or of these queries together, may be dropped."""
+    """No windows of this query, or of these queries together, may be dropped: a short code, and a
+    sentence."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -67,6 +58,8 @@ def fan_out(*arrangement: WinDrop) -> WinDrop:
 
     A batch of 0 means that not even one common slot may be missing: windows are then dropped after the split.
 
+    >>> fan_out(WinDrop(3, 2, batch=6), WinDrop(3, 3, batch=4))
+    WinDrop(window=7, slide=6, batch=2)
     >>> fan_out(WinDrop(5, 5, batch=1), WinDrop(7, 7, batch=9)).batch
     0
     """
@@ -84,16 +77,6 @@ def early_share(drop: WinDrop, p: float) -> float:
     return p * drop.early_ticks / (drop.batch * drop.slide) if drop.batch else 0.0
 
 
-# ------------------------------------------------------------ strategies
-#
-# Ways to shed, and what each of them promises. Windrow drops windows; the others are here to be compared
-# with.
-#
-# WinDrop     drops windows, and rows that no kept window needs
-# RDrop       drops answers at random, after all aggregates
-# RowDrop     drops rows at random, before the aggregates
-
-
 @dataclass(frozen=True, slots=True)
 class Guarantee:
     """What holds of the answers under a way of shedding, whatever the input."""
@@ -102,8 +85,6 @@ class Guarantee:
     subset: bool
     #: no more windows in a row are missing than MAX GAP says
     bounded_gaps: bool
-    #: rows are dropped before aggregates see them
-    saves_aggregates: bool
 
     def text(self, gap: int | None = None) -> str:
         """The promise in words; `gap` is MAX GAP, where it is known.
@@ -120,6 +101,8 @@ class Guarantee:
         return f"{answers}, at most {most} in a row {'is' if gap == 1 else 'are'} missing"
 
 
-WINDROP = Guarantee(subset=True, bounded_gaps=True, saves_aggregates=True)
-RDROP = Guarantee(subset=True, bounded_gaps=False, saves_aggregates=False)
-ROW_DROP = Guarantee(subset=False, bounded_gaps=False, saves_aggregates=True)
+#: Windrow's way drops windows, and rows that no kept window needs; the others are here to be compared with:
+#: answers dropped at random, after all aggregates, and rows, before them
+WINDROP = Guarantee(subset=True, bounded_gaps=True)
+RDROP = Guarantee(subset=True, bounded_gaps=False)
+ROW_DROP = Guarantee(subset=False, bounded_gaps=False)
