@@ -13,9 +13,7 @@ RANGE    a join over longer windows has all results of one over shorter windows,
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
->>> from windrow.algebra.plan import Scan
 >>> from windrow.algebra.expressions import Field, Schema
->>> from windrow.algebra.types import BIGINT
 >>> a, b = (Scan(Stream(n, Schema(tuple(Field(c, BIGINT) for c in ("k", "v", "ts"))), "ts"), n) for n in "ab")
 >>> same = call("=", [a.schema.column("a.k"), b.schema.column("b.k")])
 >>> def joined(length, *columns):

@@ -1,26 +1,17 @@
-"""A join of joins is one n-way join, whose inputs can then be probed in any order.
+"""A join of joins is one n-way join, whose inputs can then be probed in any order; a union of unions is one.
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
->>> from windrow.algebra.plan import Scan
+>>> from windrow.algebra.plan import Scan, Window
 >>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
->>> from windrow.algebra.plan import Window
 >>> from windrow.windows.ranges import NowWindow
->>> streams = (Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), alias) for alias in "abc")
->>> a, b, c = (Window(stream, NowWindow()) for stream in streams)
+>>> scans = [Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), alias) for alias in "abc"]
+>>> a, b, c = (Window(scan, NowWindow()) for scan in scans)
 >>> p = call("=", [a.schema.column("a.ts"), b.schema.column("b.ts")])
 >>> flatten_joins(Join((Join((a, b), p), c))) == Join((a, b, c), p)
 True
-
-A union of unions is one union.
-
->>> from windrow.algebra.catalog import Stream
->>> from windrow.algebra.plan import Scan
->>> from windrow.algebra.expressions import Field, Schema
->>> from windrow.algebra.types import BIGINT
->>> a, b, c = (Scan(Stream("s", Schema((Field("ts", BIGINT),)), "ts"), alias) for alias in "abc")
->>> flatten_unions(Union((Union((a, b)), c))) == Union((a, b, c))
+>>> flatten_unions(Union((Union((scans[0], scans[1])), scans[2]))) == Union(tuple(scans))
 True
 """
 
@@ -52,10 +43,10 @@ def _flatten(plan: Plan) -> Plan:
 
 def flatten_unions(plan: Plan) -> Plan:
     """∪ of ∪ in one node, in the same order."""
-    return plan.rewrite(_flatten_union_flatten)
+    return plan.rewrite(_flatten_union)
 
 
-def _flatten_union_flatten(plan: Plan) -> Plan:
+def _flatten_union(plan: Plan) -> Plan:
     if not isinstance(plan, Union) or not any(isinstance(part, Union) for part in plan.inputs):
         return plan
     inputs = (part.inputs if isinstance(part, Union) else (part,) for part in plan.inputs)

@@ -1,6 +1,8 @@
-"""NOT EXISTS above a join: only what is above it has to process negative rows (thesis, 3.5.3).
+"""NOT EXISTS above or below a join: the left and the right plan of the thesis' Figure 3.5.
 
-The left plan of Figure 3.5. See `push_down_negation` for the other.
+Above it, only what is above that has to process negative rows (3.5.3). Below it, rows are retracted early,
+and every operator above sees the negative rows. Which is cheaper depends on how many rows the negation
+drops, so both are alternatives. EXISTS moves in the same way.
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
@@ -12,30 +14,12 @@ The left plan of Figure 3.5. See `push_down_negation` for the other.
 >>> x, y, z = (Window(Scan(s, alias), RangeWindow(9)) for alias in "xyz")
 >>> p = call("=", [x.schema.column("x.a"), y.schema.column("y.a")])
 >>> q = call("=", [x.schema.column("x.a"), z.schema.column("z.a")])
->>> (pulled,) = pull_up_negation(Join((Exists(x, z, q, negated=True), y), p))
->>> pulled == Exists(Join((x, y), p), z, q, negated=True)
-True
->>> str(pulled.left.label.pattern)
+>>> above = Exists(Join((x, y), p), z, q, negated=True)
+>>> below = Join((Exists(x, z, q, negated=True), y), p)
+>>> list(pull_up_negation(below)) == [above], list(push_down_negation(above)) == [below]
+(True, True)
+>>> str(above.left.label.pattern)
 'WK'
-
-NOT EXISTS below a join: rows are retracted early, and every operator above sees the negative rows.
-
-The right plan of the thesis' Figure 3.5; `pull_up_negation` gives the left one. Which is cheaper depends
-on how many rows the negation drops, so both are alternatives (3.5.3). EXISTS moves in the same way.
-
->>> from windrow.algebra.catalog import Stream
->>> from windrow.algebra.functions import call
->>> from windrow.algebra.plan import Scan, Window
->>> from windrow.algebra.expressions import Field, Schema
->>> from windrow.algebra.types import BIGINT
->>> from windrow.windows.ranges import RangeWindow
->>> s = Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts")
->>> x, y, z = (Window(Scan(s, alias), RangeWindow(9)) for alias in "xyz")
->>> p = call("=", [x.schema.column("x.a"), y.schema.column("y.a")])
->>> q = call("=", [x.schema.column("x.a"), z.schema.column("z.a")])
->>> (pushed,) = push_down_negation(Exists(Join((x, y), p), z, q, negated=True))
->>> pushed == Join((Exists(x, z, q, negated=True), y), p)
-True
 """
 
 from __future__ import annotations

@@ -1,27 +1,9 @@
-"""A join with a RELATION table above a join of streams, so that the latter meets no negative rows.
+"""A join with a RELATION table above or below a join of streams.
 
 A RELATION table makes the pattern of what is above it STR (thesis, 3.5.1, rule 4), so pulling it up
 simplifies the patterns of everything it passes; it cannot pass above what is STR itself, which the nodes
-refuse. `push_down_tables` is the opposite, for tables that leave few rows. A join with an NRR table
-reads the table as of the latest row of each result, so below a join it means something else, and it
-stays where it is.
-
->>> from windrow.algebra.catalog import Stream, Table, TableKind
->>> from windrow.algebra.plan import Scan, TableScan, Window
->>> from windrow.algebra.expressions import Field, Schema
->>> from windrow.algebra.types import BIGINT
->>> from windrow.windows.ranges import RangeWindow
->>> schema = Schema((Field("a", BIGINT), Field("ts", BIGINT)))
->>> x, y = (Window(Scan(Stream("s", schema, "ts"), alias), RangeWindow(9)) for alias in "xy")
->>> t = TableScan(Table("t", Schema((Field("a", BIGINT),)), TableKind.RELATION), "t")
->>> low = Join((TableJoin(x, t), y))
->>> (high,) = pull_up_tables(low)
->>> high == kept(TableJoin(Join((x, y)), t), low.schema.names)
-True
-
-A join with a RELATION table below a join of streams, where it leaves few rows to join.
-
-The opposite of `pull_up_tables`, which says why NRR tables do not move.
+refuse. Pushing it down is for tables that leave few rows. A join with an NRR table reads the table as of the
+latest row of each result, so below a join it means something else, and it stays where it is.
 
 >>> from windrow.algebra.catalog import Stream, Table, TableKind
 >>> from windrow.algebra.functions import call
@@ -32,9 +14,11 @@ The opposite of `pull_up_tables`, which says why NRR tables do not move.
 >>> schema = Schema((Field("a", BIGINT), Field("ts", BIGINT)))
 >>> x, y = (Window(Scan(Stream("s", schema, "ts"), alias), RangeWindow(9)) for alias in "xy")
 >>> t = TableScan(Table("t", Schema((Field("a", BIGINT),)), TableKind.RELATION), "t")
+>>> low = Join((TableJoin(x, t), y))
+>>> list(pull_up_tables(low)) == [kept(TableJoin(Join((x, y)), t), low.schema.names)]
+True
 >>> same = call("=", [y.schema.column("y.a"), t.schema.column("t.a")])
->>> (low,) = push_down_tables(TableJoin(Join((x, y)), t, same))
->>> low == Join((x, TableJoin(y, t, same)))
+>>> list(push_down_tables(TableJoin(Join((x, y)), t, same))) == [Join((x, TableJoin(y, t, same)))]
 True
 """
 

@@ -1,28 +1,17 @@
 """From a plan to a better one: rules until nothing changes, then alternatives as long as they are cheaper.
 
 >>> from windrow.algebra.catalog import Stream
->>> from windrow.algebra.expressions import Literal
+>>> from windrow.algebra.expressions import Field, Literal, Schema
 >>> from windrow.algebra.functions import call
->>> from windrow.algebra.operators import Filter
->>> from windrow.algebra.plan import Scan, Window
->>> from windrow.algebra.expressions import Field, Schema
+>>> from windrow.algebra.operators import Distinct, Filter, Join
+>>> from windrow.algebra.plan import Window
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
->>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")
->>> large = call("<", [Literal(5, BIGINT), s.schema.column("s.a")])
->>> by_preference(candidates(Emit(Filter(Window(s, RangeWindow(10)), large))))[0].fired
+>>> s = Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts")
+>>> x, y = (Window(Scan(s, alias), RangeWindow(10)) for alias in "xy")
+>>> large = call("<", [Literal(5, BIGINT), x.schema.column("x.a")])
+>>> by_preference(candidates(Emit(Filter(x, large))))[0].fired
 ('simplify_predicates', 'push_filters')
-
-Rewritings that may go either way: which plan is cheaper is for `windrow.optimizer.costs` to say.
-
->>> from windrow.algebra.catalog import Stream
->>> from windrow.algebra.operators import Distinct, Join
->>> from windrow.algebra.plan import Emit, Scan, Window
->>> from windrow.algebra.expressions import Field, Schema
->>> from windrow.algebra.types import BIGINT
->>> from windrow.windows.ranges import RangeWindow
->>> schema = Schema((Field("a", BIGINT), Field("ts", BIGINT)))
->>> x, y = (Window(Scan(Stream("s", schema, "ts"), alias), RangeWindow(9)) for alias in "xy")
 >>> [name for name, _ in alternatives(Emit(Distinct(Join((x, y)))))]
 ['push_distinct']
 """
@@ -32,6 +21,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import Project
@@ -54,9 +44,6 @@ from windrow.optimizer.reorder_joins import reorder_joins
 from windrow.optimizer.simplify_predicates import simplify_predicates
 from windrow.optimizer.trees import as_query, expressions_of, own_nodes
 from windrow.optimizer.use_panes import use_panes
-
-# ------------------------------------------------------------ alternatives
-
 
 # ------------------------------------------------------------ guards
 #
@@ -180,16 +167,15 @@ class Candidate:
     fired: tuple[str, ...] = ()
 
 
+_COST = attrgetter("cost")
+
+
 def by_preference(found: Sequence[Candidate]) -> list[Candidate]:
     """The cheapest first; what is hardly cheaper than what the rules alone make comes after that."""
     plain = found[0]
     better = [each for each in found[1:] if each.cost < plain.cost * _GAIN]
     others = [each for each in found[1:] if each.cost >= plain.cost * _GAIN]
-    return [*sorted(better, key=_cost), plain, *sorted(others, key=_cost)]
-
-
-def _cost(candidate: Candidate) -> float:
-    return candidate.cost
+    return [*sorted(better, key=_COST), plain, *sorted(others, key=_COST)]
 
 
 def candidates(
@@ -212,7 +198,7 @@ def candidates(
         steps = [_stepped(current, name, other, known, disabled) for name, other in tried]
         for each in steps:
             found.setdefault(each.plan, each)
-        best = min(steps, key=lambda each: each.cost, default=current)
+        best = min(steps, key=_COST, default=current)
         if best.cost >= current.cost * _GAIN:
             break
         current = best
@@ -223,16 +209,15 @@ def _of_branches(found: Sequence[Sequence[Candidate]]) -> list[Candidate]:
     """A union of streams: what the rules make of every branch, and the cheapest plan of each."""
     united = [_joined([each[0] for each in found])]
     if any(len(each) > 1 for each in found):
-        united.append(_joined([min(each, key=lambda one: one.cost) for each in found]))
-    return [each for place, each in enumerate(united) if each.plan not in [u.plan for u in united[:place]]]
+        united.append(_joined([min(each, key=_COST) for each in found]))
+    return united[:1] if united[-1].plan == united[0].plan else united
 
 
 def _joined(branches: Sequence[Candidate]) -> Candidate:
-    plan = Emit(StreamUnion(tuple(branch.plan for branch in branches)))
+    united = _united([Optimised(branch.plan, branch.fired) for branch in branches])
     names = dict.fromkeys(branch.name for branch in branches if branch.name != RULES_ALONE)
-    fired = dict.fromkeys(name for branch in branches for name in branch.fired)
     cost = sum(branch.cost for branch in branches)
-    return Candidate(", ".join(names) or RULES_ALONE, plan, cost, tuple(fired))
+    return Candidate(", ".join(names) or RULES_ALONE, united.plan, cost, united.fired)
 
 
 def _stepped(

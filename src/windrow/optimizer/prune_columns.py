@@ -6,7 +6,7 @@ name: DISTINCT, EXCEPT and LIMIT compare whole rows, FIRST and LAST settle ties 
 window reads its PARTITION BY columns and its LIFETIME.
 
 >>> from windrow.algebra.catalog import Stream
->>> from windrow.algebra.expressions import Field, Schema
+>>> from windrow.algebra.expressions import Field
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.rows import RowsWindow
 >>> s = Scan(Stream("s", Schema(tuple(Field(name, BIGINT) for name in ("a", "b", "ts"))), "ts"), "s")

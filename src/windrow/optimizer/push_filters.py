@@ -6,10 +6,8 @@ are there, unless it reads PARTITION BY columns only and so drops whole partitio
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.functions import call
->>> from windrow.algebra.expressions import Literal
->>> from windrow.algebra.expressions import Field, Schema
+>>> from windrow.algebra.expressions import Field, Literal
 >>> from windrow.algebra.types import BIGINT
->>> from windrow.windows.ranges import RangeWindow
 >>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")
 >>> large = call(">", [s.schema.column("s.a"), Literal(5, BIGINT)])
 >>> pushed = push_filters(Emit(ops.Filter(Window(s, RangeWindow(10)), large)))

@@ -1,6 +1,6 @@
 """Bring conditions into one form, so that equal ones look equal and doubles are seen.
 
->>> from windrow.algebra.expressions import ColumnRef, Literal
+>>> from windrow.algebra.expressions import ColumnRef
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT
 >>> a, five = ColumnRef("a", INT), Literal(5, INT)

@@ -6,7 +6,7 @@ rows reach an expression; it must never make one appear. So an expression that c
 sees no new rows. `window_start` and `window_end` belong to the report of an extent, not to rows, and never
 move either.
 
->>> from windrow.algebra.expressions import ColumnRef, Literal
+>>> from windrow.algebra.expressions import Literal
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT
 >>> a, two = ColumnRef("a", INT), Literal(2, INT)

@@ -5,10 +5,8 @@ pane is in an extent as a whole or not at all. The window-level query combines t
 Which aggregates combine is said in `pane_parts`; whether it pays, by `pane_cost`.
 
 >>> from windrow.algebra.catalog import Stream
->>> from windrow.algebra.operators import AggregateCall
 >>> from windrow.algebra.plan import Scan
 >>> from windrow.algebra.expressions import Field, Schema
->>> from windrow.algebra.types import BIGINT
 >>> s = Scan(Stream("s", Schema((Field("a", BIGINT), Field("ts", BIGINT))), "ts"), "s")
 >>> most = AggregateCall("max", (s.schema.column("s.a"),), BIGINT)
 >>> (paned,) = use_panes(Emit(Aggregate(Window(s, RangeWindow(6, 4)), (), (("most", most),))))

@@ -356,11 +356,8 @@ def needless(query: Agreed, stream: str, phases: Phases, begin: int, end: int) -
     width = max(way.width for way in query.reach)
     for run in phases.runs(begin, min(end + width + query.grid.period, FOREVER)):
         # the rows between the last window kept before the run, and the first one kept after it
-        before, following = (
-            query.grid.end(query.grid.last_ending(run.after)),
-            query.grid.first_after(run.until),
-        )
-        low, high = query.end(stream, before), query.first(stream, following)
+        low = query.end(stream, _last(query.grid, run.after))
+        high = query.first(stream, query.grid.first_after(run.until))
         assert low is not None
         assert high is not None
         if max(low, begin) < min(high, end):
