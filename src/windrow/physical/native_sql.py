@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from math import gcd
-from typing import Any
 
 import polars as pl
 
@@ -29,7 +28,7 @@ from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.program import PaneProgram
-from windrow.kernels.panes.query import Cut, Normal, normal_form
+from windrow.kernels.panes.query import Cut, normal_form
 from windrow.kernels.shared.shared_state import PaneGrid, SharedState
 from windrow.kernels.state import PANE, ROWS
 from windrow.state.names import RESERVED
@@ -53,38 +52,59 @@ _LIMIT = 1 << 62
 
 
 @dataclass(frozen=True)
-class NativeQuery:
-    """A query's part in a feed: what it adds, and how it finds its own states again."""
+class FeedPart:
+    """A part in a feed: what it adds."""
 
     feed: str
     keys: tuple[Expression, ...]
     #: aggregations by the name of their column in the feed
     aggregations: Mapping[str, str]
-    #: the feed's column for each column of the query's table of groups
+    #: the feed's column for each column of the own tables
     columns: Mapping[str, str]
     #: the types that values have in kernels, for the columns that hold values
     kinds: Mapping[str, DataType]
-    cut: Cut
+    #: where its panes begin
+    cuts: tuple[Cut, ...]
+
+
+@dataclass(frozen=True)
+class NativeQuery(FeedPart):
+    """A query's part in a feed, and how it finds its own states again."""
+
     #: the greatest moment of a row that entered the window
     latest: str
 
     @property
-    def cuts(self) -> tuple[Cut, ...]:
-        """Where its panes begin."""
-        return (self.cut,)
+    def cut(self) -> Cut:
+        """That of its window."""
+        return self.cuts[0]
 
     def panes(self, feed: pl.DataFrame) -> pl.DataFrame:
         """The states of the feed under the query's own names and panes; several may be of one pane."""
         names = [f"k{place}" for place in range(len(self.keys))]
-        begins = feed[BEGIN].to_numpy()
-        inside = pl.Series(self._inside(begins)) & (feed[self.columns["rows.0"]] > 0)
-        panes = pl.Series(PANE, self.cut.panes_of(begins))
+        begins, cut = feed[BEGIN].to_numpy(), self.cut
+        # rows before a landmark were not counted; a pane may well begin before it
+        held = cut.holds(begins) if cut.range is not None else begins == begins
+        inside = pl.Series(held) & (feed[self.columns["rows.0"]] > 0)
+        panes = pl.Series(PANE, cut.panes_of(begins))
         states = [feed[column].alias(name) for name, column in self.columns.items()]
         return pl.DataFrame([panes, *(feed[name] for name in names), *states]).filter(inside)
 
-    def _inside(self, begins: Any) -> Any:
-        """Rows before a landmark were not counted; a pane may well begin before it."""
-        return self.cut.holds(begins) if self.cut.range is not None else begins == begins
+
+@dataclass(frozen=True)
+class NativeSharedState(FeedPart):
+    """A shared state's part in a feed, and how each pane grid finds its own states again."""
+
+    def panes(self, feed: pl.DataFrame, pane_grid: PaneGrid) -> pl.DataFrame:
+        """The states of the feed as those of a pane grid; several may be of one interval. Entries that the
+        feed does not know came later than it."""
+        panes = pl.Series(PANE, pane_grid.panes_of(feed[BEGIN].to_numpy()))
+        keys = [feed[f"k{place}"] for place in range(len(self.keys))]
+        names = {name: self.columns[name] for name in pane_grid.nothing}
+        known = [feed[column].alias(name) for name, column in names.items() if column in feed.columns]
+        return pane_grid.some(
+            pane_grid.fitted(pl.DataFrame([panes, *keys, *known]), tuple(key.name for key in keys))
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -113,14 +133,26 @@ def _native(program: PaneProgram) -> NativeQuery | str:
     if any(key.type.fields for key in normal.keys):
         return "it groups by arrays or structs"
     bounds = _landmark(level.query.cut)
-    aggregations, columns, kinds = _states(parts, normal, bounds)
-    if aggregations is None:
+    told = _states(
+        (
+            (
+                partial.label,
+                partial,
+                tuple(map(normal.of, args)),
+                conjunction((*_parts(normal.where), *_parts(normal.of(where)))),
+            )
+            for partial, args, where in [(ROWS, (), TRUE), *parts]
+        ),
+        bounds,
+    )
+    if told is None:
         return "Spark has no aggregation that keeps the same state"
+    aggregations, columns, kinds = told
     entered = _condition(normal.enters, bounds)
     latest = f"l{_digest(entered)}"
     aggregations[latest] = f"max(CASE WHEN {entered} THEN {MOMENT} END)"
     feed = _digest(stream.name, *(_sql(key) for key in normal.keys))
-    return NativeQuery(feed, normal.keys, aggregations, columns, kinds, level.query.cut, latest)
+    return NativeQuery(feed, normal.keys, aggregations, columns, kinds, (level.query.cut,), latest)
 
 
 def native_query(program: PaneProgram) -> NativeQuery | None:
@@ -144,23 +176,24 @@ def _is_simple(stream: Stream) -> bool:
 
 
 def _states(
-    parts: Sequence[tuple[partials.Partial, tuple[Expression, ...], Expression]], normal: Normal, bounds: str
-) -> tuple[dict[str, str] | None, dict[str, str], dict[str, DataType]]:
+    states: Iterable[tuple[str, partials.Partial, tuple[Expression, ...], Expression]], bounds: str
+) -> tuple[dict[str, str], dict[str, str], dict[str, DataType]] | None:
+    """The aggregations, columns and kinds of a feed's part, of states by their labels, with their arguments
+    and conditions; None if Spark has no aggregation for one of them."""
     aggregations: dict[str, str] = {}
     columns: dict[str, str] = {}
     kinds: dict[str, DataType] = {}
-    for partial, args, where in [(ROWS, (), TRUE), *parts]:
-        values = tuple(normal.of(arg) for arg in args)
-        chosen = conjunction((*_parts(normal.where), *_parts(normal.of(where))))
-        found = _aggregations(partial, values, chosen, bounds)
+    for label, shape, args, chosen in states:
+        whole = shape.whole if isinstance(shape, partials.PartialColumns) else shape
+        found = _aggregations(whole, args, chosen, bounds)
         if found is None:
-            return None, {}, {}
-        for place, text in enumerate(found):
+            return None
+        mine = found[shape.first : shape.stop] if isinstance(shape, partials.PartialColumns) else found
+        for place, text in enumerate(mine):
             column = f"a{_digest(text)}"
-            aggregations[column] = text
-            columns[f"{partial.label}.{place}"] = column
-            if isinstance(partial, partials.Extreme) and place == 1:
-                kinds[column] = values[0].type
+            aggregations[column], columns[f"{label}.{place}"] = text, column
+            if isinstance(shape, partials.Extreme) and place == 1:
+                kinds[column] = args[0].type
     return aggregations, columns, kinds
 
 
@@ -259,68 +292,39 @@ class Feed:
         return panes.select(BEGIN, *keys, *of.aggregations)
 
 
-@dataclass(frozen=True)
-class NativeSharedState:
-    """A shared state's part in a feed: what it adds, and how each pane grid finds its own states again."""
-
-    feed: str
-    keys: tuple[Expression, ...]
-    aggregations: Mapping[str, str]
-    #: the feed's column for each column of an entry
-    columns: Mapping[str, str]
-    kinds: Mapping[str, DataType]
-    cuts: tuple[Cut, ...]
-
-    def panes(self, feed: pl.DataFrame, pane_grid: PaneGrid) -> pl.DataFrame:
-        """The states of the feed as those of a pane grid; several may be of one interval. Entries that the
-        feed does not know came later than it."""
-        panes = pl.Series(PANE, pane_grid.panes_of(feed[BEGIN].to_numpy()))
-        keys = [feed[f"k{place}"] for place in range(len(self.keys))]
-        names = {name: self.columns[name] for name in pane_grid.nothing}
-        known = [feed[column].alias(name) for name, column in names.items() if column in feed.columns]
-        return pane_grid.some(
-            pane_grid.fitted(pl.DataFrame([panes, *keys, *known]), tuple(key.name for key in keys))
-        )
-
-
 @lru_cache(maxsize=256)
 def native_shared_state(shared_state: SharedState) -> NativeSharedState | None:
     """How the synopses of a stream and a grouping share a feed; None if they must be computed from rows."""
     stream, keys = shared_state.stream, shared_state.keys
     if not _is_simple(stream) or any(key.type.fields for key in keys):
         return None
-    aggregations: dict[str, str] = {}
-    columns: dict[str, str] = {}
-    kinds: dict[str, DataType] = {}
-    for entry in (entry for pane_grid in shared_state.pane_grids for entry in pane_grid.entries):
-        shape = entry.shape
-        whole = shape.whole if isinstance(shape, partials.PartialColumns) else shape
-        found = _aggregations(whole, entry.args, entry.where, "")
-        if found is None:
-            return None
-        mine = found[shape.first : shape.stop] if isinstance(shape, partials.PartialColumns) else found
-        for place, text in enumerate(mine):
-            column = f"a{_digest(text)}"
-            aggregations[column], columns[f"{entry.name}.{place}"] = text, column
-            if isinstance(shape, partials.Extreme) and place == 1:
-                kinds[column] = entry.args[0].type
+    found = _states(
+        (
+            (entry.name, entry.shape, entry.args, entry.where)
+            for pane_grid in shared_state.pane_grids
+            for entry in pane_grid.entries
+        ),
+        "",
+    )
+    if found is None:
+        return None
     feed = _digest(stream.name, *(_sql(key) for key in keys))
     cuts = tuple(
         Cut(pane_grid.width, pane_grid.width, pane_grid.phase) for pane_grid in shared_state.pane_grids
     )
-    return NativeSharedState(feed, keys, aggregations, columns, kinds, cuts)
+    return NativeSharedState(feed, keys, *found, cuts)
 
 
 def feeds_of(programs: Iterable[PaneProgram], shared_states: Iterable[SharedState] = ()) -> list[Feed] | None:
     """The feeds of all queries of a stream; None if they are better computed from rows."""
-    queries: list[NativeQuery | NativeSharedState | None] = [native_query(program) for program in programs]
+    queries: list[FeedPart | None] = [native_query(program) for program in programs]
     queries += [
         None if shared_state.value_counters else native_shared_state(shared_state)
         for shared_state in shared_states
     ]
     if not queries:
         return []
-    groups: dict[str, list[NativeQuery | NativeSharedState]] = {}
+    groups: dict[str, list[FeedPart]] = {}
     for query in queries:
         if query is None:
             return None
@@ -346,7 +350,7 @@ def together(feeds: Sequence[Feed]) -> Feed | None:
     return Feed(name, tuple(keys.values()), aggregations, kinds, begin, tuple(feeds))
 
 
-def _feed(name: str, queries: Sequence[NativeQuery | NativeSharedState]) -> Feed:
+def _feed(name: str, queries: Sequence[FeedPart]) -> Feed:
     aggregations = {column: text for query in queries for column, text in query.aggregations.items()}
     kinds = {column: kind for query in queries for column, kind in query.kinds.items()}
     cuts = [cut for query in queries for cut in query.cuts]

@@ -18,9 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice, product
 
-from windrow.algebra import catalog, types
 from windrow.algebra import operators as ops
-from windrow.algebra.expressions import Call, ColumnRef, Expression, conjuncts
+from windrow.algebra.expressions import Call, ColumnRef, Expression, Schema, conjuncts
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.windows.domain import ROW_NUM
 from windrow.windows.patterns import Pattern
@@ -42,7 +41,8 @@ def placement_of(emit: Emit) -> Placement:
     for chosen in islice(product(*choices), _MOST_TRIES):
         routed = dict(zip(streams, chosen, strict=True))
         apart = all(_is_apart(branch, routed) for branch in emit.branches)
-        if apart and _kinds_agree(scans, routed):
+        kinds = {_hashed_as(stream.schema, routed[name]) for name, stream in streams.items()}
+        if apart and len(kinds) == 1:
             return {name: (column,) for name, column in routed.items()}
     return {}
 
@@ -59,7 +59,8 @@ def routed_outputs(emit: Emit, placement: Placement) -> dict[int, str | None]:
     ['a.k', 'key']
     """
     found = _Apart({name: columns[0] for name, columns in placement.items()})
-    return {**found.outputs_of(emit.input), id(emit): found.of(emit.input)}
+    placed = found.of(emit.input)
+    return {**found.outputs, id(emit): placed}
 
 
 def _scans_twice(emit: Emit) -> bool:
@@ -87,27 +88,18 @@ def table_places(emit: Emit, placement: Placement) -> dict[str, str | None]:
     found = _Apart({name: columns[0] for name, columns in placement.items()})
     for branch in emit.branches:
         found.of(branch.input)
-    scan = next(node for node in emit.walk() if isinstance(node, Scan))
-    hashed = _hashed_as(scan, found.routed[scan.stream.name])
-    return {name: _table_place(table, found.compared[name], hashed) for name, table in tables.items()}
+    stream = next(node.stream for node in emit.walk() if isinstance(node, Scan))
+    hashed = _hashed_as(stream.schema, found.routed[stream.name])
+    places: dict[str, str | None] = {}
+    for name, table in tables.items():
+        column = found.compared[name].pop() if len(found.compared[name]) == 1 else None
+        places[name] = column if column is not None and _hashed_as(table.schema, column) == hashed else None
+    return places
 
 
-def _table_place(table: catalog.Table, compared: set[str | None], hashed: str) -> str | None:
-    column = next(iter(compared)) if len(compared) == 1 else None
-    return column if column is not None and _kind_name(table.schema.column(column).type) == hashed else None
-
-
-def _kinds_agree(scans: list[Scan], routed: Mapping[str, str]) -> bool:
+def _hashed_as(schema: Schema, column: str) -> str:
     """Equal values must have equal hashes."""
-    kinds = {_hashed_as(scan, routed[scan.stream.name]) for scan in scans}
-    return len(kinds) == 1
-
-
-def _hashed_as(scan: Scan, column: str) -> str:
-    return _kind_name(scan.stream.schema.column(column).type)
-
-
-def _kind_name(kind: types.DataType) -> str:
+    kind = schema.column(column).type
     return "integer" if kind.is_integer else "fractional" if kind.is_fractional else str(kind)
 
 
@@ -176,16 +168,12 @@ class _Apart:
         self.routed = routed
         #: of each table, the columns that are compared with routed ones; None where others are
         self.compared: dict[str, set[str | None]] = {}
-        self._outputs: dict[int, str | None] = {}
-
-    def outputs_of(self, plan: Plan) -> dict[int, str | None]:
-        """The routed column in the output of each node of a plan."""
-        self.of(plan)
-        return self._outputs
+        #: the routed column in the output of each node, by its `id`
+        self.outputs: dict[int, str | None] = {}
 
     def of(self, plan: Plan) -> str | None:
         """The routed column in the output of a plan; an exception where shards would have to meet."""
-        self._outputs[id(plan)] = found = self._of(plan)
+        self.outputs[id(plan)] = found = self._of(plan)
         return found
 
     def _of(self, plan: Plan) -> str | None:

@@ -5,7 +5,6 @@ were costed the cheapest runs that kernels can run.
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.operators import Distinct
->>> from windrow.algebra.plan import Emit, Scan, Window
 >>> from windrow.algebra.expressions import Field, Schema
 >>> from windrow.algebra.types import BIGINT
 >>> from windrow.windows.ranges import RangeWindow
@@ -14,13 +13,9 @@ were costed the cheapest runs that kernels can run.
 >>> [(operator.place, operator.kind) for operator in plan.walk()][:2]
 [('0', 'changes.1'), ('0.0', 'distinct-told.1')]
 
-Sharing: what a query has in common with others, and by which rules, is recorded in its physical plan. It is
-decided for all registered queries together (`windrow.engine.sharing.arrangement`). A state depends on it no
-more than on a cost: it is recorded, and not part of what operators are recognised by.
-
-Operators are read off the unit that runs the plan: they report of themselves. A node of the logical form
-has the operator that it became, with its durable name, its place among the operators, what it keeps, and
-why so. A node whose work another operator does has no place.
+What a query has in common with others, and by which rules, is recorded in its physical plan. It is decided
+for all registered queries together (`windrow.engine.sharing.arrangement`). A state depends on it no more
+than on a cost: it is recorded, and not part of what operators are recognised by.
 """
 
 from __future__ import annotations
@@ -177,7 +172,8 @@ _SIZES = {
 
 @dataclass(frozen=True)
 class PhysicalOperator:
-    """A node of the logical form, and the operator that it became."""
+    """A node of the logical form, and the operator that it became; one whose work another operator does has
+    no place."""
 
     node: Plan
     method: str
@@ -203,8 +199,7 @@ def operators_of(unit: Unit, *, is_shared: bool = False) -> PhysicalOperator:
     if isinstance(unit, UnionUnit):
         return _united(unit)
     if isinstance(unit, GeneralUnit):
-        found = _general(unit.program)
-        return _tree(unit.program.emit, (), found)
+        return _tree(unit.program.emit, (), _general(unit.program))
     return _paned(unit.program, len(unit.program.levels) - 1, is_shared)
 
 
@@ -224,10 +219,7 @@ def _numbered(operator: PhysicalOperator, branch: int) -> PhysicalOperator:
 
 def _tree(node: Plan, path: Path, found: dict[Path, PhysicalOperator]) -> PhysicalOperator:
     below = tuple(_tree(child, (*path, place), found) for place, child in enumerate(node.children))
-    mine = found[path]
-    return PhysicalOperator(
-        node, mine.method, mine.reason, mine.state, mine.kind, mine.place, mine.passes_on, below
-    )
+    return replace(found[path], inputs=below)
 
 
 def _general(program: RelationalProgram) -> dict[Path, PhysicalOperator]:
@@ -252,12 +244,9 @@ def _paned(program: PaneProgram, number: int, is_shared: bool) -> PhysicalOperat
 
     def built(node: Plan) -> PhysicalOperator:
         if isinstance(node, Subquery):
+            inner = (_paned(program, number - 1, is_shared),)
             return PhysicalOperator(
-                node,
-                "nested query",
-                "its answers are rows",
-                passes_on=True,
-                inputs=(_paned(program, number - 1, is_shared),),
+                node, "nested query", "its answers are rows", passes_on=True, inputs=inner
             )
         below = tuple(map(built, node.children))
         if isinstance(node, Aggregate) and is_shared:
@@ -315,15 +304,6 @@ def _listed(calls: list[AggregateCall]) -> str:
 
 
 # ------------------------------------------------------------ physical plan
-#
-# A physical plan: everything that is decided about how a query runs, in one object that never changes.
-#
-# The logical form after the rules and the cost model, the operators it becomes, each with its kernel, its
-# state and its reasons, how rows come in, and how they are kept apart. The operators are read off those
-# that run, so that a plan cannot say anything else.
-
-
-__all__ = ["PhysicalOperator", "PhysicalPlan"]
 
 
 #: where rows are dropped that nobody needs
@@ -335,7 +315,10 @@ DROPS = {
 
 @dataclass(frozen=True)
 class PhysicalPlan:
-    """How one query runs."""
+    """How one query runs: everything that is decided about it, in one object that never changes.
+
+    The operators are read off those that run, so that a plan cannot say anything else.
+    """
 
     #: the query as it was written
     asked: Emit

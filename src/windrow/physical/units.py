@@ -53,12 +53,7 @@ class SlidingUnit:
         return bottom.attribute == ROW_NUM or ROW_NUM in bottom.scan.pseudo
 
     def clock(
-        self,
-        before: Knowns,
-        now: Knowns,
-        last: Last,
-        held: Held = NO_TABLES,
-        now_held: Held = NO_TABLES,
+        self, before: Knowns, now: Knowns, last: Last, held: Held = NO_TABLES, now_held: Held = NO_TABLES
     ) -> PaneClock:
         """What is answered as the streams move."""
         (name,) = self.streams
@@ -86,12 +81,15 @@ class GeneralUnit:
         options = Options(ends=Ends.CARRIED) if carries_ends else None
         self.program = RelationalProgram(emit, options, by_group=by_group)
         self.timing = Timing(emit, self.program.builder.sources)
-        self.streams = dict(self.timing.streams)
         joins = [node.table for node in emit.walk() if isinstance(node, ops.TableJoin)]
         self.tables: dict[str, catalog.Table] = {scan.table.name: scan.table for scan in joins}
+        self._place()
+
+    def _place(self) -> None:
+        self.streams = dict(self.timing.streams)
         self.stages = 1
-        self.placement = placement_of(emit)
-        self.table_places = table_places(emit, self.placement)
+        self.placement = placement_of(self.program.emit)
+        self.table_places = table_places(self.program.emit, self.placement)
 
     def misses(self, stream: catalog.Stream, column: str) -> bool:
         """Whether its groups could become final by the values of a column, and it was not made for that."""
@@ -129,12 +127,7 @@ class GeneralUnit:
         return found
 
     def clock(
-        self,
-        before: Knowns,
-        now: Knowns,
-        last: Last,
-        held: Held = NO_TABLES,
-        now_held: Held = NO_TABLES,
+        self, before: Knowns, now: Knowns, last: Last, held: Held = NO_TABLES, now_held: Held = NO_TABLES
     ) -> Clock:
         """What becomes final as the streams move, and the tables that hold the clock back."""
         assert not isinstance(last, tuple), "a query by itself has one clock"
@@ -174,19 +167,11 @@ class UnionUnit(GeneralUnit):
         ]
         self.program = UnionProgram(emit, [branch.program for branch in self.branches])
         self.timing = UnionTiming([branch.timing for branch in self.branches])
-        self.streams = dict(self.timing.streams)
         self.tables = {name: table for branch in self.branches for name, table in branch.tables.items()}
-        self.stages = 1
-        self.placement = placement_of(emit)
-        self.table_places = table_places(emit, self.placement)
+        self._place()
 
     def clock(
-        self,
-        before: Knowns,
-        now: Knowns,
-        last: Last,
-        held: Held = NO_TABLES,
-        now_held: Held = NO_TABLES,
+        self, before: Knowns, now: Knowns, last: Last, held: Held = NO_TABLES, now_held: Held = NO_TABLES
     ) -> Clock:
         reached = last if isinstance(last, tuple) else (None,) * len(self.branches)
         return self.timing.moved(before, held, now, now_held, reached)
@@ -216,9 +201,7 @@ Unit = SlidingUnit | GeneralUnit
 
 
 def unit_of(emit: Emit, *, by_group: bool | None = None, carries_ends: bool = False) -> Unit:
-    """The unit that runs a plan; a QueryError if none does. `carries_ends`: its results come with their ends,
-    though it takes more to keep them.
-    """
+    """The unit that runs a plan; a QueryError if none does. `carries_ends`: its results come with their ends."""
     if emit.is_union:
         return UnionUnit(emit, by_group=by_group, carries_ends=carries_ends)
     try:
