@@ -19,17 +19,21 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 from windrow.algebra import expressions
 from windrow.algebra import operators as ops
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Schema, WindowBound, conjunction
 from windrow.algebra.functions import lookup
 from windrow.algebra.functions.calendar import may_leave_the_calendar
-from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan, Window
+from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan
 from windrow.algebra.types import DataType, Kind, as_decimal
 from windrow.errors import QueryError
 from windrow.windows.lifetime import LifetimeWindow
+
+#: a node, or something in it that has expressions
+Node = TypeVar("Node", Plan, ops.AggregateCall, ops.FramedCall, LifetimeWindow)
 
 
 def renamed(expression: Expression, source: Schema, target: Schema) -> Expression:
@@ -62,13 +66,11 @@ def kept(plan: Plan, names: Iterable[str]) -> Plan:
 
 def peeled(plan: Plan) -> Plan:
     """What is below projections that only drop columns, or change their order."""
-    while isinstance(plan, ops.Project) and is_renaming(plan) and _keeps_names(plan):
+    while isinstance(plan, ops.Project) and is_renaming(plan):
+        if any(value.columns != {name} for name, value in plan.outputs):
+            break
         plan = plan.input
     return plan
-
-
-def _keeps_names(project: ops.Project) -> bool:
-    return all(value.columns == {name} for name, value in project.outputs)
 
 
 def is_renaming(project: ops.Project) -> bool:
@@ -76,53 +78,22 @@ def is_renaming(project: ops.Project) -> bool:
     return all(isinstance(expression, ColumnRef) for _, expression in project.outputs)
 
 
-def with_expressions(plan: Plan, change: Callable[[Expression], Expression]) -> Plan:
+def with_expressions(plan: Node, change: Callable[[Expression], Expression]) -> Node:
     """The node, its children untouched, with `change` applied to each of its expressions."""
-    match plan:
-        case ops.Filter() | ops.Join() | ops.TableJoin() | ops.Exists():
-            return replace(plan, predicate=change(plan.predicate))
-        case ops.Project():
-            return replace(plan, outputs=tuple((name, change(value)) for name, value in plan.outputs))
-        case ops.Limit():
-            return replace(plan, order=tuple((change(value), descending) for value, descending in plan.order))
-        case ops.Rank():
-            order = tuple((change(value), descending) for value, descending in plan.order)
-            return replace(plan, partition=tuple(map(change, plan.partition)), order=order)
-        case ops.Aggregate():
-            return _with_grouping(plan, change)
-        case ops.Over():
-            return _with_frames(plan, change)
-        case ops.Unnest():
-            return replace(plan, array=change(plan.array))
-        case Window(spec=LifetimeWindow() as spec):
-            return replace(plan, spec=replace(spec, expression=change(spec.expression)))
-        case _:
-            return plan
 
+    def of(value: Any) -> Any:
+        match value:
+            case Expression():
+                return change(value)
+            case tuple():
+                return tuple(map(of, value))
+            case ops.AggregateCall() | ops.FramedCall() | LifetimeWindow():
+                return with_expressions(value, change)
+        return value
 
-def _with_grouping(plan: ops.Aggregate, change: Callable[[Expression], Expression]) -> ops.Aggregate:
-    keys = tuple((name, change(key)) for name, key in plan.keys)
-    calls = tuple((name, _with_arguments(call, change)) for name, call in plan.aggregates)
-    return replace(plan, keys=keys, aggregates=calls)
-
-
-def _with_frames(plan: ops.Over, change: Callable[[Expression], Expression]) -> ops.Over:
-    calls = tuple(
-        (
-            name,
-            replace(
-                framed,
-                call=_with_arguments(framed.call, change),
-                partition=tuple(map(change, framed.partition)),
-            ),
-        )
-        for name, framed in plan.calls
-    )
-    return replace(plan, order=change(plan.order), calls=calls)
-
-
-def _with_arguments(call: ops.AggregateCall, change: Callable[[Expression], Expression]) -> ops.AggregateCall:
-    return replace(call, args=tuple(map(change, call.args)), where=change(call.where))
+    old = {each.name: getattr(plan, each.name) for each in fields(plan)}
+    new = {name: found for name, value in old.items() if (found := of(value)) is not value and found != value}
+    return replace(plan, **new) if new else plan
 
 
 def expressions_of(plan: Plan) -> list[Expression]:
@@ -232,12 +203,7 @@ def _divides_safely(node: Call) -> bool:
     """Numbers by a constant that is not zero; decimal results can still have too many digits."""
     divisor = node.args[1]
     plain = node.type.is_integer or node.type.is_fractional
-    return (
-        plain
-        and isinstance(divisor, expressions.Literal)
-        and divisor.value is not None
-        and divisor.value != 0
-    )
+    return plain and isinstance(divisor, expressions.Literal) and divisor.value not in (None, 0)
 
 
 def always_fits(source: DataType, target: DataType) -> bool:

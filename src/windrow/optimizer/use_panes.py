@@ -2,7 +2,6 @@
 
 The pane-level query aggregates disjoint panes; its rows carry E-1, the last instant of their pane, so a
 pane is in an extent as a whole or not at all. The window-level query combines the panes of each extent.
-Which aggregates combine is said in `pane_parts`; whether it pays, by `pane_cost`.
 
 >>> from windrow.algebra.catalog import Stream
 >>> from windrow.algebra.plan import Scan
@@ -213,7 +212,10 @@ def _window_level(plan: Aggregate, panes: Window, parts: Parts) -> Plan:
     calls: list[tuple[str, AggregateCall]] = []
     outputs: list[tuple[str, Expression]] = []
     for name, each in parts:
-        combined = [_combined(function, next(values)) for function in each.outer]
+        combined = [
+            AggregateCall(function, (column,), result_type(function, column.type))
+            for function, column in zip(each.outer, values, strict=False)
+        ]
         names = [name] if each.finish is None else [f"{name}#{n}" for n in range(len(combined))]
         calls += zip(names, combined, strict=True)
         outputs.append((name, _finished(each, names, combined)))
@@ -221,10 +223,6 @@ def _window_level(plan: Aggregate, panes: Window, parts: Parts) -> Plan:
     if all(each.finish is None for _, each in parts):
         return grouped
     return Project(grouped, (*((name, grouped.schema.column(name)) for name, _ in keys), *outputs))
-
-
-def _combined(function: str, column: ColumnRef) -> AggregateCall:
-    return AggregateCall(function, (column,), result_type(function, column.type))
 
 
 def _finished(parts: PaneParts, names: list[str], calls: list[AggregateCall]) -> Expression:

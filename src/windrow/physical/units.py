@@ -201,7 +201,7 @@ Unit = SlidingUnit | GeneralUnit
 
 
 def unit_of(emit: Emit, *, by_group: bool | None = None, carries_ends: bool = False) -> Unit:
-    """The unit that runs a plan; a QueryError if none does. `carries_ends`: its results come with their ends."""
+    """The unit that runs a plan; a QueryError if none does. `carries_ends`: results come with their ends."""
     if emit.is_union:
         return UnionUnit(emit, by_group=by_group, carries_ends=carries_ends)
     try:

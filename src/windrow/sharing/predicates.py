@@ -49,7 +49,7 @@ from itertools import combinations
 from typing import Any, Generic, TypeVar
 
 from windrow.algebra.expressions import TRUE, Call, Cast, ColumnRef, Expression, Literal, disjunction
-from windrow.algebra.types import BOOLEAN, DataType, Kind, parse_type
+from windrow.algebra.types import BOOLEAN, Kind, parse_type
 from windrow.errors import QueryError
 from windrow.optimizer.simplify_predicates import disjunctive_form
 
@@ -101,12 +101,11 @@ class Allowed:
         """What both let through."""
         if self.null != other.null:
             return NOTHING
-        low, low_is_in = max(
-            (_low(self), _low(other)), key=lambda end: (end[0] is not None, end[0] or (), not end[1])
-        )
-        high, high_is_in = min(
-            (_high(self), _high(other)), key=lambda end: (end[0] is None, end[0] or (), end[1])
-        )
+        both = self, other
+        lows = [(each.low, each.low_is_in) for each in both]
+        highs = [(each.high, each.high_is_in) for each in both]
+        low, low_is_in = max(lows, key=lambda end: (end[0] is not None, end[0] or (), not end[1]))
+        high, high_is_in = min(highs, key=lambda end: (end[0] is None, end[0] or (), end[1]))
         found = Allowed(
             low,
             high,
@@ -128,8 +127,9 @@ class Allowed:
 
     def _trimmed(self) -> Allowed:
         """Without mention of values that are outside anyway."""
-        inside = frozenset(at for at in self.without if _is_between(self, at))
-        return replace(self, without=inside)
+        low, high = self.low, self.high
+        inside = {at for at in self.without if (low is None or at >= low) and (high is None or at <= high)}
+        return replace(self, without=frozenset(inside))
 
 
 def _place(value: Any) -> Place:
@@ -142,19 +142,6 @@ NOTHING = Allowed(impossible=True)
 ONLY_NULL = Allowed(null=True)
 NOT_NULL = Allowed()
 TRUTH, UNTRUTH = Allowed.of("=", True), Allowed.of("=", False)
-
-
-def _low(allowed: Allowed) -> tuple[Place | None, bool]:
-    return allowed.low, allowed.low_is_in
-
-
-def _high(allowed: Allowed) -> tuple[Place | None, bool]:
-    return allowed.high, allowed.high_is_in
-
-
-def _is_between(allowed: Allowed, at: Place) -> bool:
-    above = allowed.low is None or at >= allowed.low
-    return above and (allowed.high is None or at <= allowed.high)
 
 
 #: how constants are read again, by the names of their Python types
@@ -192,7 +179,7 @@ def read(stored: Sequence[Any]) -> Expression:
 
 
 def _written(expression: Expression) -> list[Any]:
-    kind = _name(expression.type)
+    kind = str(expression.type)
     match expression:
         case ColumnRef(name):
             return ["column", name, kind]
@@ -203,10 +190,6 @@ def _written(expression: Expression) -> list[Any]:
         case Cast(arg, _, safe):
             return ["cast", _written(arg), kind, safe]
     raise KeyError(type(expression).__name__)
-
-
-def _name(kind: DataType) -> str:
-    return str(kind)
 
 
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "<=>"})
