@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from windrow.algebra import expressions
 from windrow.algebra import operators as ops
@@ -31,9 +31,6 @@ from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan
 from windrow.algebra.types import DataType, Kind, as_decimal
 from windrow.errors import QueryError
 from windrow.windows.lifetime import LifetimeWindow
-
-#: a node, or something in it that has expressions
-Node = TypeVar("Node", Plan, ops.AggregateCall, ops.FramedCall, LifetimeWindow)
 
 
 def renamed(expression: Expression, source: Schema, target: Schema) -> Expression:
@@ -78,7 +75,7 @@ def is_renaming(project: ops.Project) -> bool:
     return all(isinstance(expression, ColumnRef) for _, expression in project.outputs)
 
 
-def with_expressions(plan: Node, change: Callable[[Expression], Expression]) -> Node:
+def with_expressions(plan: Plan, change: Callable[[Expression], Expression]) -> Plan:
     """The node, its children untouched, with `change` applied to each of its expressions."""
 
     def of(value: Any) -> Any:
@@ -88,12 +85,19 @@ def with_expressions(plan: Node, change: Callable[[Expression], Expression]) -> 
             case tuple():
                 return tuple(map(of, value))
             case ops.AggregateCall() | ops.FramedCall() | LifetimeWindow():
-                return with_expressions(value, change)
+                return inside(value)
         return value
 
-    old = {each.name: getattr(plan, each.name) for each in fields(plan)}
-    new = {name: found for name, value in old.items() if (found := of(value)) is not value and found != value}
-    return replace(plan, **new) if new else plan
+    def inside(whole: Any) -> Any:
+        old = {each.name: getattr(whole, each.name) for each in fields(whole)}
+        new = {name: of(value) for name, value in old.items()}
+        changed = {
+            name: value for name, value in new.items() if value is not old[name] and value != old[name]
+        }
+        return replace(whole, **changed) if changed else whole
+
+    found: Plan = inside(plan)
+    return found
 
 
 def expressions_of(plan: Plan) -> list[Expression]:
