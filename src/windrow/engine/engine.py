@@ -32,7 +32,8 @@ from windrow.engine.sharing.shared_state import Common
 from windrow.engine.tables import TableRecord, TableUpdate, read_contents, read_keys
 from windrow.errors import DataError, QueryError, WindrowError
 from windrow.execution import bundle, delta_file, ingest, malformed_rows, shared
-from windrow.execution.close import CloseTask, QueryWork
+from windrow.execution.close import CloseTask
+from windrow.execution.relational import QueryWork
 from windrow.execution.reports import Closed, Ingested, late_section
 from windrow.kernels.columnar.columns import rows_schema
 from windrow.kernels.relational.tables import TableContents

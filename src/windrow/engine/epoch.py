@@ -29,7 +29,8 @@ from windrow.engine.sharing.common_subplans import Membership
 from windrow.engine.sharing.shared_state import Common, labels_of
 from windrow.errors import StateError
 from windrow.execution import delta_file, ingest, malformed_rows
-from windrow.execution.close import CloseTask, QueryWork
+from windrow.execution.close import CloseTask
+from windrow.execution.relational import QueryWork
 from windrow.execution.reports import Closed, Fault, Ingested, late_section
 from windrow.execution.shared import SharedWork
 from windrow.kernels.clock import PaneClock

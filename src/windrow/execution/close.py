@@ -7,18 +7,17 @@ next, as states of its panes. Stage `n` of shard `s` has a state of its own, num
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.execution import bundle, ingest
+from windrow.execution import ingest
 from windrow.execution import reports as task_reports
 from windrow.execution.delta_file import Spool, WriteTarget, key_types, open_files, tables_of
-from windrow.execution.relational import OF, Host, Moving, ShardEpoch, admitted, advance, replanned
-from windrow.execution.shared import Seed, SharedWork, operator_of, pane_grids_of
+from windrow.execution.relational import OF, Moving, QueryWork, admitted, advance, replanned
+from windrow.execution.shared import SharedWork, operator_of, pane_grids_of
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import split
@@ -32,36 +31,6 @@ from windrow.state.manifest import ChunkRef
 from windrow.state.names import OUTBOX
 from windrow.state.shard import Shard, change_shard
 from windrow.windows.domain import INFINITY
-from windrow.windows.spec import SlideGrid
-
-
-@dataclass(frozen=True)
-class QueryWork:
-    """A query to move: its clock, the delta files it has not taken in yet, and the last window to report."""
-
-    query: bundle.Bundle
-    #: of the kind that the query's unit goes by
-    clock: Any
-    deltas: tuple[ChunkRef, ...] = ()
-    latest: int | None = None
-    #: windows that begin earlier are not answered: rows from before the query was there would be missing
-    complete_from: int | None = None
-    #: when each of its tables changed last
-    changed: Mapping[str, int] = field(default_factory=dict)
-    #: whether the windows that end at an instant are left out; None: none is
-    drops: Callable[[int], bool] | None = None
-    #: of each level of a nested query but the last, whether the windows that end at an instant are left out
-    unread: tuple[Callable[[int], bool] | None, ...] = ()
-    #: the instants that are reported, of a query over rows that leaves most out; none: all of them
-    reports: tuple[SlideGrid, ...] = ()
-    #: whether archives are to have the rows of the answer, with the instants they are in it
-    lifetimes: bool = False
-    #: what it takes along from a shared state that it leaves
-    seed: Seed | None = None
-    #: the query whose join it has in common from now on, or that query itself; nothing else is done
-    host: Host | None = None
-    #: the same query by another plan, whose states are made those of this one; nothing else is done
-    replaced: bundle.Bundle | None = None
 
 
 @dataclass(frozen=True)
@@ -209,10 +178,9 @@ class _Run:
         return {operator: moved}
 
     def _advanced(self, work: QueryWork, unit: GeneralUnit) -> Mapping[str, State]:
-        moving = self.moving.setdefault(work.query.files, Moving())
+        moving = self.moving.setdefault(work.query.files, Moving(self.shard, self.place.shards))
         files = open_files(self.place.store, work.deltas)
-        turn = ShardEpoch(work.query, self.shard, self.place.shards, work.clock, work.changed, work.reports)
-        after, answers, pieces = advance(unit, turn, files, self.before, moving)
+        after, answers, pieces = advance(unit, work, files, self.before, moving)
         first: int | None = None
         if work.complete_from is not None and unit.memory is not None:
             first = work.complete_from + unit.memory

@@ -5,15 +5,16 @@ Queries of a query group have their rows filed once for all of them, and run wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.types import DataType
 from windrow.execution import bundle, delta_file
-from windrow.kernels.clock import Clock
+from windrow.execution.shared import Seed
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.intake import Known
 from windrow.kernels.relational.emission import WAITING
@@ -22,6 +23,7 @@ from windrow.kernels.relational.state_transfer import begun_over, rebuilt
 from windrow.kernels.state import State
 from windrow.physical.units import GeneralUnit
 from windrow.state.chunk import OpenChunk
+from windrow.state.manifest import ChunkRef
 from windrow.state.shard import Shard
 from windrow.windows.domain import Instant
 from windrow.windows.spec import SlideGrid
@@ -60,20 +62,6 @@ class RowsGathering(delta_file.Gathering):
 
 
 @dataclass(frozen=True)
-class ShardEpoch:
-    """One shard's part in moving a query on."""
-
-    query: bundle.Bundle
-    shard: int
-    shards: int
-    clock: Clock
-    #: when each table changed last
-    changed: Mapping[str, int] = field(default_factory=dict)
-    #: the instants that are reported; none: all of them
-    reports: tuple[SlideGrid, ...] = ()
-
-
-@dataclass(frozen=True)
 class Host:
     """A query as it was before it had its join in common, and the place of the join in it."""
 
@@ -81,10 +69,41 @@ class Host:
     join: str
 
 
+@dataclass(frozen=True)
+class QueryWork:
+    """A query to move: its clock, the delta files it has not taken in yet, and the last window to report."""
+
+    query: bundle.Bundle
+    #: of the kind that the query's unit goes by
+    clock: Any
+    deltas: tuple[ChunkRef, ...] = ()
+    latest: int | None = None
+    #: windows that begin earlier are not answered: rows from before the query was there would be missing
+    complete_from: int | None = None
+    #: when each of its tables changed last
+    changed: Mapping[str, int] = field(default_factory=dict)
+    #: whether the windows that end at an instant are left out; None: none is
+    drops: Callable[[int], bool] | None = None
+    #: of each level of a nested query but the last, whether the windows that end at an instant are left out
+    unread: tuple[Callable[[int], bool] | None, ...] = ()
+    #: the instants that are reported, of a query over rows that leaves most out; none: all of them
+    reports: tuple[SlideGrid, ...] = ()
+    #: whether archives are to have the rows of the answer, with the instants they are in it
+    lifetimes: bool = False
+    #: what it takes along from a shared state that it leaves
+    seed: Seed | None = None
+    #: the query whose join it has in common from now on, or that query itself; nothing else is done
+    host: Host | None = None
+    #: the same query by another plan, whose states are made those of this one; nothing else is done
+    replaced: bundle.Bundle | None = None
+
+
 @dataclass
 class Moving:
     """Queries of a query group on their way through a step in one shard; or one query by itself."""
 
+    shard: int
+    shards: int
     news: News | None = None
     #: the parts that have run in this step, by their names
     done: dict[str, SubplanStep] = field(default_factory=dict)
@@ -103,20 +122,20 @@ class Moving:
 
 
 def advance(
-    unit: GeneralUnit, turn: ShardEpoch, files: Sequence[OpenChunk], before: Shard, moving: Moving
+    unit: GeneralUnit, work: QueryWork, files: Sequence[OpenChunk], before: Shard, moving: Moving
 ) -> tuple[Mapping[str, State], pa.Table, pl.DataFrame]:
     """The next states of a query in a shard, the answers that became final in it, and the pieces they are
     made of."""
     if moving.news is None:
-        moving.news = _news(unit, turn, files)
-    query_group = turn.query.query_group
-    parts = _parts(query_group, moving.done, turn.reports)
+        moving.news = _news(unit, work, files, moving)
+    query_group = work.query.query_group
+    parts = _parts(query_group, moving.done, work.reports)
     news = replace(moving.news, parts=parts)
     try:
-        after, answers, pieces = unit.program.advance(states_of(turn.query, before), news)
+        after, answers, pieces = unit.program.advance(states_of(work.query, before), news)
     finally:
         for name in moving.done:
-            moving.by.setdefault(name, turn.query.name)
+            moving.by.setdefault(name, work.query.name)
     emit = unit.program.emit
     columns = [AT, *([OP] if emit.emits_deletions else []), *emit.schema.names]
     own: dict[str, State] = {}
@@ -124,7 +143,7 @@ def advance(
         if query_group is not None and path == WAITING:
             moving.own[f"{query_group.name}{OF}{path}"] = state
         elif parts.part_of(path) is None:
-            own[f"{turn.query.name}{OF}{path}"] = state
+            own[f"{work.query.name}{OF}{path}"] = state
     return own, answers.select(columns).to_arrow(), pieces
 
 
@@ -160,15 +179,15 @@ def _parts(
     return Parts(dict(query_group.parts), done, {lowest: query_group.view}, query_group.reports)
 
 
-def _news(unit: GeneralUnit, turn: ShardEpoch, files: Sequence[OpenChunk]) -> News:
-    own = delta_file.QUERY, turn.query.files
-    rows = {name: delta_file.sections(files, (*own, name, turn.shard)) for name in unit.streams}
-    changes = {name: _changes(unit, name, turn, files) for name in unit.tables}
+def _news(unit: GeneralUnit, work: QueryWork, files: Sequence[OpenChunk], moving: Moving) -> News:
+    own = delta_file.QUERY, work.query.files
+    rows = {name: delta_file.sections(files, (*own, name, moving.shard)) for name in unit.streams}
+    changes = {name: _changes(unit, name, moving, files) for name in unit.tables}
     return News(
-        turn.clock,
+        work.clock,
         {name: pl.concat(frames) for name, frames in rows.items() if frames},
         {name: frame for name, frame in changes.items() if frame is not None},
-        changed=turn.changed,
+        changed=work.changed,
     )
 
 
@@ -184,14 +203,14 @@ def states_of(query: bundle.Bundle, before: Shard) -> dict[str, State]:
 
 
 def _changes(
-    unit: GeneralUnit, table: str, turn: ShardEpoch, files: Iterable[OpenChunk]
+    unit: GeneralUnit, table: str, moving: Moving, files: Iterable[OpenChunk]
 ) -> pl.DataFrame | None:
     """The changes of a table that rows of this shard can meet."""
     found = delta_file.sections(files, (delta_file.TABLE, table))
-    if not found or (not unit.placement and turn.shard):
+    if not found or (not unit.placement and moving.shard):
         return None
     frame, column = pl.concat(found), unit.table_places[table]
     if column is None:
         return frame
     kinds = {column: unit.tables[table].schema.column(column).type}
-    return dict(split(frame, kinds, turn.shards)).get(turn.shard)
+    return dict(split(frame, kinds, moving.shards)).get(moving.shard)
