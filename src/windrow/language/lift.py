@@ -167,7 +167,10 @@ def lift_frames(lifted: Lifted) -> None:
     tokens = lifted.tokens
     for index in range(len(tokens)):
         if tokens.word(index) == "WINDOW" and is_keyword(tokens, index):
-            _named_windows(lifted, index + 1)
+            named = index + 1  # `w AS (…), v AS (…)`
+            while tokens.words(named + 1, 2) == ("AS", "("):
+                _lift_frame(lifted, named + 2)
+                named = tokens.partner[named + 2] + 2
         if tokens.word(index) != "OVER" or not is_keyword(tokens, index):
             continue
         inside = index - 1 if tokens.word(index - 1) == ")" else index
@@ -180,30 +183,15 @@ def lift_frames(lifted: Lifted) -> None:
             _lift_frame(lifted, index + 1)
 
 
-def _named_windows(lifted: Lifted, index: int) -> None:
-    """The frames of `w AS (…), v AS (…)`."""
-    tokens = lifted.tokens
-    while tokens.words(index + 1, 2) == ("AS", "("):
-        _lift_frame(lifted, index + 2)
-        index = tokens.partner[index + 2] + 2
-
-
 def _lift_frame(lifted: Lifted, open_at: int) -> None:
-    tokens = lifted.tokens
-    close = tokens.partner[open_at]
-    begin = _frame_at(tokens, open_at + 1, close)
-    if begin is not None:
-        lifted.frames[tokens[open_at].start] = _frame(tokens.cut(begin, close))
-        lifted.blank(*range(begin, close))
-
-
-def _frame_at(tokens: Tokens, begin: int, close: int) -> int | None:
-    """Where the frame begins: at its word, behind an operand and before a bound."""
-    for at in tokens.outside(begin, close):
-        bounds = tokens.word(at + 1) in ("BETWEEN", "UNBOUNDED", "CURRENT", "INTERVAL")
-        if tokens.word(at) in _KINDS and (bounds or tokens.is_kind(at + 1, TokenKind.NUMBER)):
-            return at
-    return None
+    """Take a frame out of its parenthesis: it begins at its word, behind an operand and before a bound."""
+    tokens, close = lifted.tokens, lifted.tokens.partner[open_at]
+    for begin in tokens.outside(open_at + 1, close):
+        bounds = tokens.word(begin + 1) in ("BETWEEN", "UNBOUNDED", "CURRENT", "INTERVAL")
+        if tokens.word(begin) in _KINDS and (bounds or tokens.is_kind(begin + 1, TokenKind.NUMBER)):
+            lifted.frames[tokens[open_at].start] = _frame(tokens.cut(begin, close))
+            lifted.blank(*range(begin, close))
+            return
 
 
 def _frame(tokens: Tokens) -> FrameSyntax:
@@ -232,25 +220,22 @@ def _bound(cursor: Cursor) -> Quantity | None:
     _check_side(cursor)
     amount = None if cursor.take("UNBOUNDED") else cursor.quantity("a number of rows or a length", _SIDES)
     if cursor.word == "FOLLOWING":
-        _refuse_following(cursor.tokens, cursor.index)
+        # the same frame up to the row; one that begins at the row or behind it takes all before
+        tokens, ends = cursor.tokens, cursor.tokens.find("PRECEDING")
+        first = 2 if tokens.word(1) == "BETWEEN" else 1
+        start = tokens.between(first, ends) if ends else "UNBOUNDED PRECEDING"
+        hint = _FOLLOWS.format(tokens.word(0), start)
+        _refuse(tokens, cursor.index, "a frame cannot reach to rows that follow", hint)
     cursor.expect("PRECEDING")
     return amount
-
-
-def _refuse_following(tokens: Tokens, index: int) -> NoReturn:
-    """The same frame up to the row; one that begins at the row or behind it takes all before."""
-    kind, both = tokens.word(0), tokens.word(1) == "BETWEEN"
-    ends = next((at for at in range(len(tokens)) if tokens.word(at) == "PRECEDING"), None)
-    start = tokens.text[tokens[2 if both else 1].start : tokens[ends].end] if ends else "UNBOUNDED PRECEDING"
-    _refuse(tokens, index, "a frame cannot reach to rows that follow", _FOLLOWS.format(kind, start))
 
 
 def _check_side(cursor: Cursor) -> None:
     """`2 PRECEEDING`: a word that is nearly one of the sides is no unit."""
     after = cursor.index + 1
     word = cursor.tokens.word(after)
-    meant = [] if word in _SIDES else get_close_matches(word, _SIDES, n=1, cutoff=0.8)
-    if meant:
+    meant = get_close_matches(word, _SIDES, n=1, cutoff=0.8)
+    if meant and word not in _SIDES:
         refuse(
             cursor.tokens[after],
             f"unexpected `{cursor.tokens[after].text}`",

@@ -42,7 +42,10 @@ def instant(text: str, span: Span, day: int = 0) -> int:
         if match := _TIME_OF_DAY.fullmatch(written):
             return day + _time_of_day(match.groups(), hours=24)
         if _DATE_AND_TIME.fullmatch(written):
-            return _date_and_time(written)
+            normal = written.upper().replace(" ", "T", 1) if ":" in written else written
+            moment = datetime.fromisoformat(re.sub(r"\s+", "", re.sub(r"\s*UTC$", "Z", normal)))
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return (moment - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, OverflowError):
         pass
     raise mistake(
@@ -95,12 +98,9 @@ def _sum_of_parts(text: str, span: Span) -> int:
 
 def _ticks(number: Decimal, unit: str, span: Span) -> int:
     try:
-        name = unit_name(unit)
-    except QueryError:
-        name = ""
-    if name not in MICROSECONDS:
-        raise _bad_interval(f"{number} {unit}", span)
-    ticks = number * MICROSECONDS[name]
+        ticks = number * MICROSECONDS[unit_name(unit)]
+    except (QueryError, KeyError):
+        raise _bad_interval(f"{number} {unit}", span) from None
     if ticks != int(ticks):
         raise _bad_interval(f"{number} {unit}", span)
     return int(ticks)
@@ -110,12 +110,10 @@ def _day_to_second(text: str, units: tuple[str, ...], span: Span) -> int:
     match = _DAY_TO_SECOND.fullmatch(text.strip())
     with at(span):
         names = tuple(unit_name(unit) for unit in units)
-    if match is None or names not in _COMPOUND:
+    begins_with_day = names[0] == "DAYS"
+    if match is None or names not in _COMPOUND or (match[2] is not None) != begins_with_day:
         raise _bad_interval(f"{text} {units[0]} TO {units[1]}", span)
     sign, days, *time = match.groups()
-    begins_with_day = names[0] == "DAYS"
-    if (days is not None) != begins_with_day:
-        raise _bad_interval(f"{text} {units[0]} TO {units[1]}", span)
     try:
         total = int(days or 0) * DAY + _time_of_day(tuple(time), hours=24 if begins_with_day else 100)
     except ValueError:
@@ -132,13 +130,6 @@ def _time_of_day(parts: tuple[str | None, ...], hours: int) -> int:
         raise ValueError("no such time")
     seconds = (int(hour or 0) * 60 + int(minute or 0)) * 60 + int(second or 0)
     return seconds * MICROSECONDS["SECONDS"] + int((fraction or "0").ljust(6, "0"))
-
-
-def _date_and_time(text: str) -> int:
-    normal = re.sub(r"\s*UTC$", "Z", text.upper().replace(" ", "T", 1) if ":" in text else text)
-    moment = datetime.fromisoformat(re.sub(r"\s+", "", normal))
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def _bad_interval(text: str, span: Span) -> QueryError:

@@ -87,18 +87,13 @@ def lift_table_functions(lifted: Lifted) -> None:
     """Take the window functions out of FROM; each is one placeholder."""
     tokens = lifted.tokens
     for index in range(len(tokens)):
-        if tokens.word(index) in LENGTHS and tokens.word(index + 1) == "(" and _in_from(tokens, index):
+        if tokens.word(index) not in LENGTHS or tokens.word(index + 1) != "(":
+            continue
+        begin = index - 2 if tokens.words(index - 2, 2) == ("TABLE", "(") else index
+        before = (tokens.word(at) for at in tokens.outwards(begin))
+        clause = next((word for word in before if word in _CLAUSES | {"("}), "")
+        if clause in ("FROM", "JOIN") and tokens.word(index - 1) != "WINDOW":  # of ksqlDB
             _lift(lifted, index)
-
-
-def _in_from(tokens: Tokens, index: int) -> bool:
-    """Whether the word at an index stands in FROM, perhaps inside TABLE ( … )."""
-    if tokens.word(index - 1) == "WINDOW":  # of ksqlDB
-        return False
-    if tokens.words(index - 2, 2) == ("TABLE", "("):
-        index -= 2
-    before = (tokens.word(at) for at in tokens.outwards(index))
-    return next((word for word in before if word in _CLAUSES | {"("}), "") in ("FROM", "JOIN")
 
 
 def _lift(lifted: Lifted, index: int) -> None:
@@ -241,7 +236,10 @@ def with_window_key(select: syntax.Select) -> syntax.Select:
     clause = _clause(key, others, select)
     changed = _named(replace(select, group_by=others), key)
     if clause.kind == "SESSION" and select.where is not None:
-        source = _filtered(source, select)
+        # the stream without the rows that WHERE leaves out
+        star = syntax.SelectItem(source.span, syntax.Star(source.span), None)
+        inner = syntax.Select(select.span, (star,), (source,), StreamWord.AUTO, where=select.where)
+        source = syntax.FromEntry(source.span, None, inner, source.alias or source.name, None)
         clause, changed = replace(clause, wattr=None), replace(changed, where=None)
     window = syntax.WindowSyntax(key.span, clause)
     bounds = tuple(syntax.Name(key.span, (name,)) for name in _FIELDS.values())
@@ -323,13 +321,6 @@ def _partition(node: syntax.Node, select: syntax.Select) -> str:
     return node.parts[-1]
 
 
-def _filtered(source: syntax.FromEntry, select: syntax.Select) -> syntax.FromEntry:
-    """The stream without the rows that WHERE leaves out."""
-    star = syntax.SelectItem(source.span, syntax.Star(source.span), None)
-    inner = syntax.Select(select.span, (star,), (source,), StreamWord.AUTO, where=select.where)
-    return syntax.FromEntry(source.span, None, inner, source.alias or source.name, None)
-
-
 def _named(select: syntax.Select, key: syntax.Apply) -> syntax.Select:
     """The SELECT with `window.start`, `TUMBLE_START(…)` and their like under the names of the bounds."""
     called = {(source.alias or source.name or "").lower() for source in select.sources}
@@ -355,7 +346,12 @@ def _named(select: syntax.Select, key: syntax.Apply) -> syntax.Select:
                 syntax.Name(node.span, (key.function, str(getattr(node.args[1], "value", "")))), key
             )
         if isinstance(node, syntax.Apply) and (which := _bound_call(node)):
-            return _last(node, key) if which == "window_time" else syntax.Name(node.span, (which,))
+            if which != "window_time":
+                return syntax.Name(node.span, (which,))
+            # the last instant of a window
+            value, kind = (1, "INTERVAL") if _length(key.args[1])[1] else ("1", "NUMBER")
+            end, tick = syntax.Name(node.span, ("window_end",)), syntax.Constant(node.span, value, kind)
+            return syntax.Apply(node.span, "-", (end, tick))
         return None
 
     return replace(
@@ -395,16 +391,6 @@ def _bounds(node: syntax.Node) -> syntax.Apply:
         for name, bound in _FIELDS.items()
     ]
     return syntax.Apply(node.span, "named_struct", tuple(part for pair in pairs for part in pair))
-
-
-def _last(node: syntax.Node, key: syntax.Apply) -> syntax.Apply:
-    """The last instant of a window."""
-    tick = (
-        syntax.Constant(node.span, 1, "INTERVAL")
-        if _length(key.args[1])[1]
-        else syntax.Constant(node.span, "1", "NUMBER")
-    )
-    return syntax.Apply(node.span, "-", (syntax.Name(node.span, ("window_end",)), tick))
 
 
 def _field(node: syntax.Name, key: syntax.Apply) -> syntax.Node | None:

@@ -19,7 +19,7 @@ from windrow.algebra import catalog
 from windrow.algebra.catalog import EPOCHS, Expected, Keep, ProgressRule, Stream, Table, domain_of
 from windrow.algebra.expressions import Expression, Field, Schema, cast
 from windrow.algebra.functions.time_patterns import reader
-from windrow.algebra.types import DataType, Kind
+from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.binder.constants import written_type
 from windrow.language.binder.expressions import ExpressionBinder
@@ -74,7 +74,11 @@ def check_lifetimes(query: StandingQuery) -> None:
 
 def _key(written: str, source: Stream | StandingQuery) -> str:
     """The key column, as it is spelled in the rows of the source."""
-    columns = _columns(source)
+    if isinstance(source, Stream):
+        columns = {field.name: field.type for field in source.schema}
+    else:
+        columns = {AT: catalog.instant_type(source.plan.leaves[0].domain)}
+        columns |= {field.name + "_" * (field.name == AT): field.type for field in source.plan.schema}
     spelled = {name.lower(): name for name in columns}
     if written.lower() not in spelled:
         raise QueryError(
@@ -90,14 +94,6 @@ def _key(written: str, source: Stream | StandingQuery) -> str:
             hint="choose a column of whole numbers, decimals, text, dates or times",
         )
     return key
-
-
-def _columns(source: Stream | StandingQuery) -> dict[str, DataType]:
-    if isinstance(source, Stream):
-        return {field.name: field.type for field in source.schema}
-    return {AT: catalog.instant_type(source.plan.leaves[0].domain)} | {
-        field.name + "_" * (field.name == AT): field.type for field in source.plan.schema
-    }
 
 
 def bind_stream(statement: CreateStream, inference: Inference | None = None) -> Stream:

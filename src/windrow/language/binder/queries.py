@@ -105,12 +105,11 @@ def whole_answers(select: syntax.Select, plan: Plan, around: StreamWord) -> None
     distinct = "DISTINCT " if select.distinct else ""
     window = next(filter(None, map(ways_out.slid, select.sources)), None)
     more = f", or give the windows a SLIDE, as in FROM {window}" if window else ""
-    hint = f"write SELECT RSTREAM({distinct}{items}){more}"
     refuse(
         select.limit or select,
         "LIMIT picks the first rows of a whole answer, but this query gives changes of its answer",
         "limit-of-changes",
-        hint,
+        f"write SELECT RSTREAM({distinct}{items}){more}",
     )
 
 

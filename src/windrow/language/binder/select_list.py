@@ -75,18 +75,8 @@ class SelectList:
         In ORDER BY aliases win over columns, elsewhere columns over aliases.
         """
         position = constants.whole_number(node)
-        if position is not None:
-            return self._at_position(node, position)
-        return self.without_aliases(node, columns_win)
-
-    def without_aliases(self, node: Node, columns_win: Scope | None = None) -> Node:
-        if isinstance(node, Name):
-            if columns_win is not None and columns_win.knows(node):
-                return node
-            return self.aliased(node) or node
-        return rebuilt(node, lambda part: self.without_aliases(part, columns_win))
-
-    def _at_position(self, node: Node, position: int) -> Node:
+        if position is None:
+            return self.without_aliases(node, columns_win)
         if not 1 <= position <= len(self.items):
             count = len(self.items)
             refuse(
@@ -96,6 +86,13 @@ class SelectList:
                 "positions count from 1",
             )
         return self.items[position - 1].node
+
+    def without_aliases(self, node: Node, columns_win: Scope | None = None) -> Node:
+        if isinstance(node, Name):
+            if columns_win is not None and columns_win.knows(node):
+                return node
+            return self.aliased(node) or node
+        return rebuilt(node, lambda part: self.without_aliases(part, columns_win))
 
 
 def expand(written: tuple[SelectItem, ...], scope: Scope) -> SelectList:

@@ -252,25 +252,20 @@ def is_over_functions(query: QueryExpression) -> bool:
 
 def entries_of(plan: Plan, plan_alias: str, alias: str) -> tuple[NamedColumn, ...]:
     """The columns of a plan, called `plan_alias.column` there, under an alias of the query."""
-    pseudo = next((node.pseudo for node in (plan, *plan.children) if isinstance(node, Scan)), ())
+    scan = next((node for node in (plan, *plan.children) if isinstance(node, Scan | TableScan)), None)
+    pseudo = scan.pseudo if isinstance(scan, Scan) else ()
     found = []
     for full in plan.schema.names:
         name = full.removeprefix(plan_alias + ".")
         found.append(NamedColumn(alias, name, plan.schema.column(full), name in pseudo))
-    return (*found, *_computed_entries(plan, plan_alias, alias))
-
-
-def _computed_entries(plan: Plan, plan_alias: str, alias: str) -> tuple[NamedColumn, ...]:
-    """The columns that a stream or table computes, where they are read."""
-    scan = next((node for node in (plan, *plan.children) if isinstance(node, Scan | TableScan)), None)
     if scan is None:
-        return ()
-    declared = scan.stream if isinstance(scan, Scan) else scan.table
+        return tuple(found)
 
     def own(part: Expression) -> Expression:
         return ColumnRef(f"{plan_alias}.{part.name}", part.data_type) if isinstance(part, ColumnRef) else part
 
-    return tuple(NamedColumn(alias, name, value.rewrite(own)) for name, value in declared.computed)
+    computed = (scan.stream if isinstance(scan, Scan) else scan.table).computed
+    return (*found, *(NamedColumn(alias, name, value.rewrite(own)) for name, value in computed))
 
 
 def with_bounds(items: list[FromItem]) -> list[FromItem]:
