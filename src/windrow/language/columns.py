@@ -45,10 +45,6 @@ class Declared:
     key: Key | None = None
     watermark: Watermark | None = None
 
-    @property
-    def key_names(self) -> tuple[str, ...]:
-        return self.key.names if self.key else ()
-
 
 def declared_columns(cursor: Cursor) -> Declared:
     """The columns in parentheses, and the KEY and WATERMARK among them; none, where FROM is to tell them."""

@@ -82,16 +82,13 @@ MAX_COPIES = 200
 class Ctes:
     """The names WITH has given so far, with how many queries each stands for."""
 
-    queries: dict[str, syntax.QueryExpression] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
+    queries: dict[str, tuple[syntax.QueryExpression, int]] = field(default_factory=dict)
     copies: int = 0
 
     def use(self, name: str, span: Span) -> syntax.QueryExpression | None:
         """The query a name in FROM stands for, if WITH has given it."""
-        query = self.queries.get(name.lower())
-        if query is None:
-            return None
-        self.copies += self.sizes[name.lower()]
+        query, size = self.queries.get(name.lower(), (None, 0))
+        self.copies += size
         if self.copies > MAX_COPIES:
             refuse(
                 span,
@@ -103,17 +100,16 @@ class Ctes:
 
     def define(self, name: str, query: syntax.QueryExpression, copies_before: int) -> None:
         """From here on the name stands for the query."""
-        self.queries[name.lower()] = query
-        self.sizes[name.lower()] = 1 + self.copies - copies_before
+        self.queries[name.lower()] = query, 1 + self.copies - copies_before
 
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Names given inside are forgotten after it."""
-        queries, sizes = dict(self.queries), dict(self.sizes)
+        queries = dict(self.queries)
         try:
             yield
         finally:
-            self.queries, self.sizes = queries, sizes
+            self.queries = queries
 
 
 @dataclass(frozen=True)

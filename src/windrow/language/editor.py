@@ -321,10 +321,7 @@ def word_before(text: str, cursor: int) -> str:
     >>> word_before("SELECT pri", 10), word_before("SELECT ", 7), word_before("b.pri", 5)
     ('pri', '', 'pri')
     """
-    start = cursor
-    while start > 0 and (text[start - 1].isalnum() or text[start - 1] == "_"):
-        start -= 1
-    return text[start:cursor]
+    return re.split(r"\W", text[:cursor])[-1]
 
 
 def _words_after(text: str, cursor: int) -> Sequence[Token]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import wraps
@@ -266,13 +267,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _Room(threading.Thread):
-    """A thread for one call."""
+#: whether a thread has a stack of its own
+_ROOM = threading.local()
 
 
 def has_room() -> bool:
     """Whether this is a stack of its own: to run out of it is an answer."""
-    return isinstance(threading.current_thread(), _Room)
+    return getattr(_ROOM, "is_own", False)
 
 
 def roomy(function: Callable[P, T]) -> Callable[P, T]:
@@ -287,12 +288,11 @@ def roomy(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        if has_room():
-            return function(*args, **kwargs)
         try:
             return function(*args, **kwargs)
         except RecursionError:
-            pass
+            if has_room():
+                raise
         return _apart(lambda: function(*args, **kwargs))
 
     return run
@@ -300,30 +300,23 @@ def roomy(function: Callable[P, T]) -> Callable[P, T]:
 
 def _apart(call: Callable[[], T]) -> T:
     """What a call gives or raises on a stack of its own."""
-    results: list[T] = []
-    errors: list[BaseException] = []
 
-    def work() -> None:
+    def work() -> T:
+        _ROOM.is_own = True
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(max(limit, _CALLS))
         try:
-            results.append(call())
-        except BaseException as error:  # noqa: BLE001  # raised again where the result is awaited
-            errors.append(error)
+            return call()
         finally:
             sys.setrecursionlimit(limit)
 
-    with _LOCK:
+    with _LOCK, ThreadPoolExecutor(1) as pool:
         size = threading.stack_size(_STACK)
         try:
-            thread = _Room(target=work, daemon=True)
-            thread.start()
+            answer = pool.submit(work)
         finally:
             threading.stack_size(size)
-        thread.join()
-    for error in errors:
-        raise error
-    return results[0]
+        return answer.result()
 
 
 #: parentheses, brackets, CASE and signs inside one another

@@ -85,11 +85,8 @@ class SourceConverter(converter.Converter):
         """A query whose columns are named behind its alias."""
         self.only(alias, {"this", "columns"})
         names = [self.name_of(column) for column in alias.args.get("columns") or ()]
-        return (
-            reductions.with_names(query, tuple(syntax.Name(name.span, (name.name,)) for name in names))
-            if names
-            else query
-        )
+        named = tuple(syntax.Name(name.span, (name.name,)) for name in names)
+        return reductions.with_names(query, named) if named else query
 
     def _join_refusal(self, join: exp.Expr, message: str, hint: str) -> QueryError:
         """A refusal that points at the words of the join."""

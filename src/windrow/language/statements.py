@@ -336,7 +336,8 @@ def _create_table(cursor: Cursor) -> syntax.Statement:
     kind = "NRR" if plain else cursor.choose(("NRR", "RELATION"), "NRR, RELATION or FROM")
     source = cursor.url("the source") if cursor.take("FROM") else None
     cursor.finish()
-    return syntax.CreateTable(cursor.tokens.span, name, declared.columns, declared.key_names, kind, source)
+    key = declared.key.names if declared.key else ()
+    return syntax.CreateTable(cursor.tokens.span, name, declared.columns, key, kind, source)
 
 
 def _create_query(cursor: Cursor) -> syntax.CreateQuery:

@@ -48,11 +48,8 @@ def ksql_window(tokens: Tokens, index: int) -> str:
     if kind == "SESSION":
         group = tokens.find("GROUP", begin=index)
         ends = tokens.find("HAVING", "EMIT", ")", "LIMIT", begin=group or 0) or len(tokens)
-        apart = (
-            f" PARTITION BY {tokens.between(group + 2, ends - 1)}"
-            if group is not None and group + 2 < ends
-            else ""
-        )
+        grouped = group is not None and group + 2 < ends
+        apart = f" PARTITION BY {tokens.between((group or 0) + 2, ends - 1)}" if grouped else ""
         return f"write FROM {stream} [SESSION {' '.join(words[:2]) or '5 MINUTES'} INCLUSIVE{apart}]{more}"
     advance = _amount(words, "BY") if kind == "HOPPING" else size
     return f"write FROM {stream} [RANGE {size} SLIDE {advance or size}]{more}"
