@@ -81,7 +81,6 @@ def kind_of(entry: Entry) -> str:
 
 
 def _a(kind: str) -> str:
-    """A kind with its article."""
     return f"{'an' if kind == 'ARCHIVE' else 'a'} {kind.lower()}"
 
 

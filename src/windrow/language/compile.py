@@ -333,7 +333,6 @@ _KEY = re.compile(r"\bKEY\s*\([^)]*\)", re.IGNORECASE)
 
 @roomy
 def compile_query(text: str, catalog: Catalog) -> Emit:
-    """The plan of one query."""
     with _about(text):
         return queries.bind_query(parse_query(text), catalog)
 

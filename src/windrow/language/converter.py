@@ -163,7 +163,6 @@ class Converter(ABC):
     def items(self, tokens: Tokens) -> tuple[syntax.SelectItem, ...]: ...
 
     def convert(self, node: exp.Expr) -> syntax.Node:
-        """An expression."""
         converter = self.expressions.get(type(node))
         if converter is None:
             raise self.refusal(node, *self.refused.get(type(node), _UNKNOWN))

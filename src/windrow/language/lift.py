@@ -39,7 +39,6 @@ _ENDS_LIST = words("FROM WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT MINUS INTER
 
 
 def lift_stream_words(lifted: Lifted) -> None:
-    """Take the stream words of all SELECTs."""
     tokens = lifted.tokens
     taken = set()
     for index in range(len(tokens)):
@@ -163,7 +162,6 @@ _FOLLOWS = "an answer would have to wait for rows that come later; write {} BETW
 
 
 def lift_frames(lifted: Lifted) -> None:
-    """Take the frames of all OVERs."""
     tokens = lifted.tokens
     for index in range(len(tokens)):
         if tokens.word(index) == "WINDOW" and is_keyword(tokens, index):
@@ -420,7 +418,6 @@ UNNESTING = ("UNNEST", "EXPLODE", "POSEXPLODE")
 
 
 def lift_clauses(lifted: Lifted, expression: ReadExpression) -> None:
-    """Take all of them."""
     tokens = lifted.tokens
     for index in range(len(tokens)):
         match tokens.words(index, 2):

@@ -29,7 +29,6 @@ _CONSTANTS = {"TRUE": (True, "BOOLEAN"), "FALSE": (False, "BOOLEAN"), "NULL": (N
 
 
 def lift_literals(lifted: Lifted) -> None:
-    """Read the literals and types of a SELECT."""
     tokens = lifted.tokens
     for index, token in enumerate(tokens):
         if token.word in _LIFTERS and tokens.word(index - 1) != "." and index not in lifted.swapped:
@@ -306,14 +305,12 @@ class Cursor:
         return word
 
     def name(self, what: str) -> str:
-        """Step over a name."""
         if self.done or not self.here.is_name:
             self.fail(what)
         self.index += 1
         return self.tokens[self.index - 1].name
 
     def string(self, what: str) -> str:
-        """Step over a string."""
         if self.done or self.here.kind is not TokenKind.STRING:
             self.fail(f"{what}, in single quotes,", hint="write '…'")
         self.index += 1
@@ -326,7 +323,6 @@ class Cursor:
         return text
 
     def whole(self, what: str) -> int:
-        """Step over a whole number."""
         sign = -1 if self.take("-") else 1
         if self.done or not self.here.text.isdecimal() or len(self.here.text) > 18:
             self.fail(what)

@@ -110,7 +110,6 @@ def _shown_of_hidden(plan: Plan) -> Outputs | None:
 
 @shape.roomy
 def print_query(emit: Emit) -> str:
-    """The canonical SQL of a plan."""
     return _streams(emit.branches)
 
 

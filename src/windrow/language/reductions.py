@@ -30,7 +30,6 @@ GroupingSets = list[tuple[syntax.Node, ...]]
 
 
 def joined(function: str, parts: Iterable[syntax.Node]) -> syntax.Node:
-    """Conditions joined by AND or OR."""
     every = tuple(parts)
     span = syntax.hull(part.span for part in every)
     return syntax.Apply(span, function, every) if len(every) > 1 else every[0]

@@ -299,7 +299,6 @@ class QueryConverter(sources.SourceConverter):
     unclear: ClassVar = UNCLEAR
 
     def query(self, node: exp.Expr) -> syntax.QueryExpression:
-        """A SELECT, or a set operation."""
         with self.deeper():
             if isinstance(node, exp.Subquery):
                 return self._nested(node)

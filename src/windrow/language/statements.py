@@ -57,7 +57,6 @@ class AlterArchive(syntax.Statement):
 
 
 def read_create_archive(cursor: Cursor) -> CreateArchive:
-    """The rest of the statement."""
     name = cursor.name("the name of the archive")
     cursor.expect("ON")
     source = cursor.name("the query or stream to keep")
@@ -177,7 +176,6 @@ def read_script(tokens: Tokens) -> Iterator[syntax.Statement]:
 
 
 def read_statement(tokens: Tokens) -> syntax.Statement:
-    """One statement, from all of the tokens."""
     shape.check_nesting(tokens)
     tokens.partner  # noqa: B018  # refuses parentheses without a partner
     _check_is_one(tokens)

@@ -88,7 +88,6 @@ class Groups(ExpressionBinder):
         return having
 
     def plan(self, having: Expression | None) -> Plan:
-        """The γ with all that was asked of it, and HAVING above."""
         keys = tuple((name, key) for key, name in self.keys.items())
         calls = estimates.settled(self.rows, [(name, call) for call, name in self.calls.items()])
         grouped = ops.Aggregate(self.rows, keys, calls)
@@ -290,7 +289,6 @@ class Overs:
         self.nodes: list[Written] = []
 
     def column(self, node: Written, bind: Callable[[Node], Expression]) -> Expression:
-        """What a call stands for."""
         self.nodes.append(node)
         partition = tuple(value for part in node.partition if (value := bind(part)).columns)
         order = tuple((bind(key), descending) for key, descending in node.order)
@@ -309,7 +307,6 @@ class Overs:
         return self._framed(node, partition, self._in_order(node, order))
 
     def over(self, plan: Plan) -> Plan:
-        """The plan with all that was asked for."""
         for node in self.nodes[:1]:
             with at(node):
                 rows = plan

@@ -30,7 +30,6 @@ _READ_AS = {"TIMESTAMP": dt.TIMESTAMP, "DATE": dt.DATE}
 
 
 def literal(node: Constant) -> Literal:
-    """The typed constant."""
     if node.kind in _PLAIN:
         return Literal(node.value, _PLAIN[node.kind])
     if node.kind in _READ_AS:

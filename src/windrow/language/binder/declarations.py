@@ -39,7 +39,6 @@ AT = "at"
 
 
 def bind_archive(statement: CreateArchive, catalog: Catalog) -> StandingArchive:
-    """The archive a CREATE ARCHIVE declares."""
     with at(statement.source_at):
         source = catalog.find(statement.source)
         if isinstance(source, Table):
@@ -97,7 +96,6 @@ def _key(written: str, source: Stream | StandingQuery) -> str:
 
 
 def bind_stream(statement: CreateStream, inference: Inference | None = None) -> Stream:
-    """The stream a CREATE STREAM declares."""
     schema = _schema(columns := _source_columns(statement, inference))
     with at(statement):
         named = _declared(statement.wattr, schema) if statement.wattr else None
@@ -142,7 +140,6 @@ def _also(statement: CreateStream, stream: Stream) -> tuple[tuple[str, Policy], 
 
 
 def bind_table(statement: CreateTable, inference: Inference | None = None) -> Table:
-    """The table a CREATE TABLE declares."""
     schema = _schema(columns := _source_columns(statement, inference))
     with at(statement):
         owner = f"table `{statement.name}`"

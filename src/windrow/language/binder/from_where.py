@@ -96,7 +96,6 @@ class OuterJoins:
         return [ExpressionBinder(self.scope, "ON").condition(part) for part in written]
 
     def _inner(self, items: list[FromItem], placed: list[Expression]) -> FromItem:
-        """Sources joined without padding, as one."""
         if len(items) == 1 and not placed:
             return items[0]
         sorted_conditions = Conditions(items)
@@ -505,7 +504,6 @@ class TableRows:
 
 
 def bind_rows(select: syntax.Select, context: Context) -> BoundRows:
-    """FROM … WHERE …."""
     items = sources.bind_sources(
         select.sources, pseudo_reads(select), context, growing=_asks_for_frames(select)
     )
@@ -623,7 +621,6 @@ def _unnested(
 
 
 def _plain_conditions(select: syntax.Select) -> list[syntax.Node]:
-    """The conditions of WHERE without queries in them."""
     return [
         part
         for part in conditions(select.where)

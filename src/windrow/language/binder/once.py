@@ -102,7 +102,6 @@ def bind_once(statement: syntax.SelectOnce, catalog: Catalog, now: int | None = 
 
 
 def _as_relation(query: syntax.Node) -> syntax.QueryExpression:
-    """The same, giving whole answers."""
     if isinstance(query, syntax.SetOperation):
         return replace(query, left=_as_relation(query.left), right=_as_relation(query.right))
     assert isinstance(query, syntax.Select)
@@ -151,7 +150,6 @@ class _StandIns:
         self._only_tables = bool(entries) and all(isinstance(entry, Table) for entry in entries)
 
     def changed(self, node: syntax.Node) -> syntax.Node:
-        """The query with other sources."""
         if isinstance(node, syntax.FromEntry) and node.query is None:
             return self._source(node)
         return syntax.rebuilt(node, self.changed, into_queries=True)

@@ -196,14 +196,12 @@ ALIAS = "wstream"
 
 
 def wstreams(select: syntax.Select) -> list[syntax.WStream]:
-    """The WSTREAMs of a select list."""
     return [
         node for item in select.items for node in walk(item.expression) if isinstance(node, syntax.WStream)
     ]
 
 
 def bind_wstream(select: syntax.Select, found: list[syntax.WStream], context: Context) -> Relation:
-    """A SELECT with WSTREAM in it."""
     wstream = found[0]
     _refuse_what_has_no_place(select, found)
     inner = replace(select, items=wstream.items, word=StreamWord.AUTO)
@@ -424,7 +422,6 @@ def _taken_apart(plan: Plan) -> tuple[Plan, Outputs]:
 
 
 def bind_query(query: syntax.QueryExpression, catalog: Catalog) -> Emit:
-    """The plan of a query."""
     relation = _bind_relation(query, Context(catalog, _bind_relation, moves=moves(query, catalog)))
     with at(query):
         stream = relation.stream

@@ -231,7 +231,6 @@ def _source_moves(source: FromEntry, catalog: Catalog) -> bool:
 
 
 def nested_conditions(select: Select) -> Iterator[ExistsTest | InTest | syntax.ScalarQuery]:
-    """The queries in conditions of a SELECT."""
     for part in parts(select):
         for node in walk(part):
             if isinstance(node, ExistsTest | InTest | syntax.ScalarQuery):
@@ -324,8 +323,6 @@ def renamed(plan: Plan, alias: str) -> Project:
 
 @dataclass(frozen=True)
 class _Binding:
-    """One source on its way."""
-
     source: FromEntry
     reads: Reads
     context: Context
@@ -405,7 +402,6 @@ class Conditions:
         self.streams = [item for item in self.items if item.table is None]
 
     def add(self, predicate: Expression, on: bool) -> None:
-        """Sort the parts of a condition of ON or of WHERE."""
         for part in conjuncts(predicate):
             place = self._place(part, on)
             (self._protected(place) if can_ever_fail(part) else place).append(part)
@@ -449,7 +445,6 @@ class Conditions:
         return self.tables[self.order[0].alias] if self.order else self.filter
 
     def plan(self) -> Plan:
-        """All sources joined and filtered."""
         plan = self._joined_streams()
         for item in self.order:
             assert item.table is not None
