@@ -257,9 +257,6 @@ _LIFTERS = {
 }
 
 
-_NOTHING: Mapping[str, str] = {}
-
-
 class Cursor:
     """A place in a statement's tokens."""
 
@@ -296,11 +293,11 @@ class Cursor:
             if not self.take(word):
                 self.fail(f"`{word}`", [word])
 
-    def choose(self, words: Collection[str], what: str, instead: Mapping[str, str] = _NOTHING) -> str:
+    def choose(self, words: Collection[str], what: str, instead: Mapping[str, str] | None = None) -> str:
         """Step over one of these words; `instead` has hints for others."""
         word = self.word
         if word not in words:
-            self.fail(what, words, instead.get(word))
+            self.fail(what, words, (instead or {}).get(word))
         self.index += 1
         return word
 

@@ -88,7 +88,10 @@ def _check_next(tokens: Tokens, index: int) -> None:
     if wanted is None or (token.kind is TokenKind.WORD and not is_keyword(tokens, index)):
         return
     after = tokens.word(index + 1)
-    if after in wanted.besides or _is_operand(tokens, index + 1, wanted):
+    operand = wanted.operand and begins_operand(tokens, index + 1)
+    if operand and wanted.name:
+        operand = tokens[index + 1].is_name and not is_keyword(tokens, index + 1)
+    if after in wanted.besides or operand:
         if (token.word, after) == ("(", ")") and not _may_be_empty(tokens, index):
             refuse(
                 token.span.to(tokens[index + 1].span),
@@ -98,12 +101,6 @@ def _check_next(tokens: Tokens, index: int) -> None:
             )
         return
     raise _missing(tokens, index, wanted)
-
-
-def _is_operand(tokens: Tokens, index: int, wanted: ExpectedToken) -> bool:
-    if not wanted.operand or not begins_operand(tokens, index):
-        return False
-    return tokens[index].is_name and not is_keyword(tokens, index) if wanted.name else True
 
 
 def _wanted(tokens: Tokens, index: int) -> ExpectedToken | None:

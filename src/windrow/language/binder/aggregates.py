@@ -323,12 +323,10 @@ class Overs:
     # All rows of a partition.
 
     def _whole(self, node: Written, partition: tuple[Expression, ...]) -> Expression:
-        assert self.rows is not None
         if node.call.order or node.ignores_null:
             hint = f"leave it out, or write {node.function} OVER (ORDER BY …)"
             refuse(node, f"{node.function} OVER takes no order of its own", "bad-over", hint)
-        found = estimates.with_lists(self.rows, bound_call(node.call, self.scope))
-        call = estimates.settled(self.rows, [("", found)])[0][1]
+        call = self._settled(node)
         calls = self.wholes.setdefault(partition, {})
         name = calls.setdefault(call, f"{node.function.lower()} {len(calls) + 1}")
         return ColumnRef(f"{WHOLE} {list(self.wholes).index(partition) + 1}.{name}", call.data_type)
@@ -411,9 +409,12 @@ class Overs:
         return self._call(node, partition, self._frame(node.frame))
 
     def _call(self, node: Written, partition: tuple[Expression, ...], frame: ops.OverFrame) -> ColumnRef:
+        return self._value(self._settled(node), partition, frame, node)
+
+    def _settled(self, node: Written) -> ops.AggregateCall:
         assert self.rows is not None
         found = estimates.with_lists(self.rows, bound_call(node.call, self.scope))
-        return self._value(estimates.settled(self.rows, [("", found)])[0][1], partition, frame, node)
+        return estimates.settled(self.rows, [("", found)])[0][1]
 
     def _value(
         self, call: ops.AggregateCall, partition: tuple[Expression, ...], frame: ops.OverFrame, node: Written

@@ -154,24 +154,18 @@ def _padded(plan: Plan, names: tuple[str, ...], missing: Iterable[expressions.Fi
     return ops.Project(plan, tuple((name, gone.get(name) or plan.schema.column(name)) for name in names))
 
 
-def _kept_instead(stream: FromItem, table: FromItem) -> str:
-    """The join that keeps the rows of the stream, with the names of the query."""
-    left, right = (
-        item.alias if item.alias == (item.node.name or item.alias) else f"{item.node.name} {item.alias}"
-        for item in (stream, table)
-    )
-    return f"keep the rows of the stream: FROM {left} LEFT JOIN {right} ON …"
-
-
 def _with_table(stream: FromItem, table: FromItem, kind: str, predicate: Expression) -> Plan:
     scan = table.table
     assert scan is not None
     if kind != "LEFT" and scan.table.kind is TableKind.NRR:
+        names_of = (stream.node.name, stream.alias), (table.node.name, table.alias)
+        left, right = (alias if alias == (name or alias) else f"{name} {alias}" for name, alias in names_of)
         refuse(
             table.node,
             f"rows of NRR table `{scan.table.name}` have no time at which they could be there by themselves",
             "table-preserved",
-            f"declare `{scan.table.name}` as a RELATION, or {_kept_instead(stream, table)}",
+            f"declare `{scan.table.name}` as a RELATION, or keep the rows of the stream:"
+            f" FROM {left} LEFT JOIN {right} ON …",
         )
     if scan.table.kind is TableKind.NRR:
         return ops.TableJoin(stream.plan, scan, predicate, outer=True)

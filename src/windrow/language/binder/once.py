@@ -26,7 +26,6 @@ from windrow.algebra.expressions import Field, Schema
 from windrow.algebra.functions.calendar import date_text, timestamp_text
 from windrow.algebra.functions.refusals import CLOCK_WORDS
 from windrow.algebra.plan import Emit, StreamWord
-from windrow.errors import QueryError
 from windrow.language import lift_literals, sql, syntax
 from windrow.language.binder.queries import bind_relation
 from windrow.language.catalog import Catalog, StandingQuery
@@ -146,7 +145,7 @@ class _StandIns:
         self.tables: dict[str, str] = {}
         nodes = syntax.walk(query, into_queries=True)
         sources = (node for node in nodes if isinstance(node, syntax.FromEntry))
-        entries = [self._entry(source) for source in sources if source.query is None]
+        entries = [catalog.entry(source.name) for source in sources if source.name is not None]
         self._only_tables = bool(entries) and all(isinstance(entry, Table) for entry in entries)
 
     def changed(self, node: syntax.Node) -> syntax.Node:
@@ -155,28 +154,20 @@ class _StandIns:
         return syntax.rebuilt(node, self.changed, into_queries=True)
 
     def _source(self, source: syntax.FromEntry) -> syntax.FromEntry:
-        if source.window is not None:
+        if source.window is not None or source.name is None:
             return source
-        match self._entry(source):
+        match self.catalog.entry(source.name):
             case Table() as table if self._only_tables:
                 stream = Stream(f"rows of {table.name}", table.schema, ARRIVAL_TS)
                 self.tables[stream.name] = table.name
-            case entry if hasattr(entry, "plan") and entry.plan.is_by_extent:
+            case StandingQuery() as entry if entry.plan.is_by_extent:
                 stream = answers_of(entry)
                 self.answers[stream.name] = entry.name
             case _:
                 return source
         self.streams[stream.name] = stream
         unbounded = syntax.WindowSyntax(source.span, WindowClause("UNBOUNDED"))
-        assert source.name is not None
         return replace(source, name=stream.name, alias=source.alias or source.name, window=unbounded)
-
-    def _entry(self, source: syntax.FromEntry) -> Any:
-        assert source.name is not None
-        try:
-            return self.catalog.find(source.name)
-        except QueryError:
-            return None  # told by the binder, which knows the place
 
 
 def answers_of(query: StandingQuery) -> Stream:
