@@ -14,7 +14,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 from windrow.algebra.expressions import Schema
-from windrow.algebra.types import BIGINT, MAX_PRECISION, DataType, Kind
+from windrow.algebra.types import BIGINT, INTEGER_BITS, MAX_PRECISION, DataType, Kind
 from windrow.errors import DataError
 from windrow.windows.domain import Domain, Instant, sort_key
 
@@ -177,10 +177,7 @@ def map_value(entries: Iterable[Any], kind: DataType) -> tuple[tuple[Any, Any], 
 
 _CONVERTERS: dict[Kind, Callable[[Any, DataType], Any]] = {
     Kind.BOOLEAN: _only(bool),
-    Kind.TINYINT: _integer,
-    Kind.SMALLINT: _integer,
-    Kind.INT: _integer,
-    Kind.BIGINT: _integer,
+    **dict.fromkeys(INTEGER_BITS, _integer),
     Kind.FLOAT: _float,
     Kind.DOUBLE: _float,
     Kind.DECIMAL: _decimal,

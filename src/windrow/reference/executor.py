@@ -62,7 +62,15 @@ class StreamIntake:
             mark = self._evaluated(self.stream.progress.mark, row)
             check_instant(mark, f"punctuation of stream `{self.stream.name}`")
         self._accept(data, now, clock_of)
-        self._observe(values, moments, only_marks, now)
+        rule = self.stream.progress
+        seen = Batch(
+            wattr=moments,
+            sources=[self._source(row) for row in values] if self.per else None,
+            marks=[self._evaluated(rule.mark, row) for row in values] if rule.mark else None,
+            only_mark=only_marks,
+        )
+        self.progress = rule.policy.observe(self.progress, seen, now)
+        self._last_arrival = max(self._last_arrival, now)
 
     def _refuse_missing_moments(self, data: Sequence[tuple[Values, int | None]]) -> None:
         missing = next((place for place, (_, moment) in enumerate(data, start=1) if moment is None), None)
@@ -96,19 +104,6 @@ class StreamIntake:
             for value in came:
                 check_instant(value, f"`{name}` of stream `{self.stream.name}`")
             self.also[name] = policy.observe(self.also[name], Batch(came), now)
-
-    def _observe(
-        self, values: Sequence[Values], moments: Sequence[int | None], only_marks: Sequence[bool], now: int
-    ) -> None:
-        rule = self.stream.progress
-        batch = Batch(
-            wattr=moments,
-            sources=[self._source(row) for row in values] if self.per else None,
-            marks=[self._evaluated(rule.mark, row) for row in values] if rule.mark else None,
-            only_mark=only_marks,
-        )
-        self.progress = rule.policy.observe(self.progress, batch, now)
-        self._last_arrival = max(self._last_arrival, now)
 
     def tick(self, now: int) -> None:
         """Wall-clock time passed without rows: idle sources may be left out."""

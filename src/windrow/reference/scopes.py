@@ -9,12 +9,12 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from itertools import accumulate
 from zoneinfo import ZoneInfo
 
 from windrow.windows import calendar, cumulate, landmark, lifetime, ranges, slide_by_tuple
-from windrow.windows.domain import DAYS, INFINITY, MONTHS, Element
+from windrow.windows.domain import DAYS, INFINITY, MONTHS, Element, Instant
 from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.spec import SlideGrid, WindowSpec
@@ -26,30 +26,41 @@ def members(spec: WindowSpec, rows: Sequence[Element], instant: int) -> list[int
     return [place for place in inside if instant >= rows[place].not_before]
 
 
-@singledispatch
 def _state(spec: WindowSpec, rows: Sequence[Element], instant: int) -> list[int]:
-    raise TypeError(f"no scope is defined for {type(spec).__name__}")
-
-
-@_state.register
-def _(spec: ranges.RangeWindow, rows: Sequence[Element], instant: int) -> list[int]:
-    if spec.slide is None:
-        return [place for place, row in enumerate(rows) if instant - spec.range < row.t <= instant]
-    end = last_slide(spec, instant)
-    return [place for place, row in enumerate(rows) if end - spec.range <= row.t < end]
-
-
-@_state.register
-def _(spec: ranges.LaggedWindow, rows: Sequence[Element], instant: int) -> list[int]:
-    """What a window without LAG held that long ago; slides are those of now."""
-    end = (instant + 1 if spec.slide is None else last_slide(spec, instant)) - spec.lag
-    return [place for place, row in enumerate(rows) if end - spec.range <= row.t < end]
-
-
-@_state.register
-def _(spec: calendar.CalendarWindow, rows: Sequence[Element], instant: int) -> list[int]:
-    start, end = calendar_extent(spec, instant)
+    match spec:
+        case RowsWindow():
+            return _last_rows(spec, rows, instant)
+        case slide_by_tuple.SlideByTupleWindow():
+            return _moved_by_rows(spec, rows, instant)
+        case SessionWindow():
+            return _open_sessions(spec, rows, instant)
+        case lifetime.LifetimeWindow():
+            ends = [row.t + (row.lifetime or 0) * spec.scale for row in rows]
+            return [place for place, row in enumerate(rows) if row.t <= instant < ends[place]]
+    start, end = _bounds(spec, instant)
     return [place for place, row in enumerate(rows) if start <= row.t < end]
+
+
+def _bounds(spec: WindowSpec, instant: int) -> tuple[Instant, Instant]:
+    """Which instants a window holds that goes by these alone: from one up to, not including, another."""
+    end = instant + 1 if spec.grid is None else last_slide(spec, instant)
+    match spec:
+        case ranges.RangeWindow():
+            return end - spec.range, end
+        case ranges.LaggedWindow():  # what a window without LAG held that long ago; slides are those of now
+            return end - spec.lag - spec.range, end - spec.lag
+        case calendar.CalendarWindow():
+            return calendar_extent(spec, instant)
+        case ranges.NowWindow():
+            return instant, end
+        case ranges.UnboundedWindow():
+            return -INFINITY, end
+        case landmark.LandmarkWindow():
+            start = -INFINITY if spec.start is None else spec.start
+            return start, end if spec.until is None else min(end, spec.until + 1)
+        case cumulate.CumulateWindow():  # the cycle of the instant right before the last slide
+            return spec.origin + (end - 1 - spec.origin) // spec.size * spec.size, end
+    raise TypeError(f"no scope is defined for {type(spec).__name__}")
 
 
 @lru_cache(maxsize=1 << 14)
@@ -97,49 +108,7 @@ def _shows(clock: ZoneInfo, local: datetime) -> int:
 _EPOCH, _TICK = datetime(1970, 1, 1), timedelta(microseconds=1)
 
 
-@_state.register
-def _(spec: ranges.NowWindow, rows: Sequence[Element], instant: int) -> list[int]:
-    return [place for place, row in enumerate(rows) if row.t == instant]
-
-
-@_state.register
-def _(spec: ranges.UnboundedWindow, rows: Sequence[Element], instant: int) -> list[int]:
-    return [place for place, row in enumerate(rows) if row.t <= instant]
-
-
-@_state.register
-def _(spec: landmark.LandmarkWindow, rows: Sequence[Element], instant: int) -> list[int]:
-    seen = instant if spec.grid is None else last_slide(spec, instant) - 1
-    return [
-        place
-        for place, row in enumerate(rows)
-        if (spec.start is None or spec.start <= row.t)
-        and (spec.until is None or row.t <= spec.until)
-        and row.t <= seen
-    ]
-
-
-@_state.register
-def _(spec: cumulate.CumulateWindow, rows: Sequence[Element], instant: int) -> list[int]:
-    """The rows before the last slide that are in the same cycle as the instant right before it."""
-    end = last_slide(spec, instant)
-    cycle = (end - 1 - spec.origin) // spec.size
-    return [
-        place for place, row in enumerate(rows) if row.t < end and (row.t - spec.origin) // spec.size == cycle
-    ]
-
-
-@_state.register
-def _(spec: lifetime.LifetimeWindow, rows: Sequence[Element], instant: int) -> list[int]:
-    return [
-        place
-        for place, row in enumerate(rows)
-        if row.lifetime is not None and row.t <= instant < row.t + row.lifetime * spec.scale
-    ]
-
-
-@_state.register
-def _(spec: RowsWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _last_rows(spec: RowsWindow, rows: Sequence[Element], instant: int) -> list[int]:
     """The last n of the rows seen so far, or seen at the last slide, of each partition."""
     seen = instant if spec.grid is None else last_slide(spec, instant) - 1
     found: list[int] = []
@@ -159,8 +128,9 @@ def counting_order(spec: RowsWindow, rows: Sequence[Element], places: Iterable[i
     return sorted(places, key=lambda place: (rows[place].t, rows[place].order))
 
 
-@_state.register
-def _(spec: slide_by_tuple.SlideByTupleWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _moved_by_rows(
+    spec: slide_by_tuple.SlideByTupleWindow, rows: Sequence[Element], instant: int
+) -> list[int]:
     """The rows of (w - RANGE, w], where w is the last value that moved the window."""
     found: list[int] = []
     for part in _counted_parts(spec, rows):
@@ -201,8 +171,7 @@ def _moves(
     return {rows[place].t for place, rank in ranks.items() if rank % spec.every == 0}
 
 
-@_state.register
-def _(spec: SessionWindow, rows: Sequence[Element], instant: int) -> list[int]:
+def _open_sessions(spec: SessionWindow, rows: Sequence[Element], instant: int) -> list[int]:
     """The rows seen so far of the sessions that have not ended."""
     found: list[int] = []
     for part in _partitions(rows, range(len(rows))):

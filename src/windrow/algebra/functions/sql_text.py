@@ -32,7 +32,7 @@ from typing import Any
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, WindowBound
 from windrow.algebra.functions.calendar import DAY, civil, date_text, interval_text, timestamp_text
 from windrow.algebra.functions.registry import ATOM, lookup
-from windrow.algebra.types import BINARY, BOOLEAN, DATE, STRING, DataType, Kind, decimal
+from windrow.algebra.types import BINARY, BOOLEAN, DATE, INTEGER_BITS, STRING, DataType, Kind, decimal
 
 _SUFFIX = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INT: "", Kind.BIGINT: "L"}
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -108,10 +108,7 @@ def _struct(value: tuple[Any, ...], kind: DataType) -> str:
 
 _WRITERS: dict[Kind, Callable[[Any, DataType], str]] = {
     Kind.BOOLEAN: lambda value, _: "TRUE" if value else "FALSE",
-    Kind.TINYINT: _integer,
-    Kind.SMALLINT: _integer,
-    Kind.INT: _integer,
-    Kind.BIGINT: _integer,
+    **dict.fromkeys(INTEGER_BITS, _integer),
     Kind.FLOAT: _real,
     Kind.DOUBLE: _real,
     Kind.DECIMAL: _decimal,

@@ -24,7 +24,7 @@ from zoneinfo import ZoneInfo
 from windrow.algebra.functions import calendar
 from windrow.algebra.functions.values import numbers
 from windrow.algebra.functions.values.base import Value, attempt
-from windrow.algebra.types import DataType, Kind
+from windrow.algebra.types import INTEGER_BITS, DataType, Kind
 from windrow.errors import DataError
 
 if TYPE_CHECKING:
@@ -84,10 +84,7 @@ def _java(value: float, scientific: str) -> str:
 
 WRITERS: dict[Kind, Callable[[Any], str]] = {
     Kind.BOOLEAN: lambda value: "true" if value else "false",
-    Kind.TINYINT: str,
-    Kind.SMALLINT: str,
-    Kind.INT: str,
-    Kind.BIGINT: str,
+    **dict.fromkeys(INTEGER_BITS, str),
     Kind.FLOAT: float_text,
     Kind.DOUBLE: double_text,
     Kind.DECIMAL: lambda value: f"{value:f}",
@@ -357,15 +354,13 @@ def _always(convert: Converter) -> Maker:
     return lambda source, target: convert
 
 
-_INTEGERS = (Kind.TINYINT, Kind.SMALLINT, Kind.INT, Kind.BIGINT)
-_REALS = (Kind.FLOAT, Kind.DOUBLE)
 _to_boolean = _always(lambda value: value != 0)
 _to_double = _always(float)
 _to_float = _always(lambda value: numbers.single(value))
 
 
 def _from(integer: Maker, **others: Maker) -> dict[Kind, Maker]:
-    return dict.fromkeys(_INTEGERS, integer) | {Kind[name]: maker for name, maker in others.items()}
+    return dict.fromkeys(INTEGER_BITS, integer) | {Kind[name]: maker for name, maker in others.items()}
 
 
 _FROM_INTEGER = _from(
@@ -385,8 +380,8 @@ _FROM_REAL = _from(
     TIMESTAMP=_real_to_timestamp,
 )
 CASTS: dict[Kind, dict[Kind, Maker]] = {
-    **dict.fromkeys(_INTEGERS, _FROM_INTEGER),
-    **dict.fromkeys(_REALS, _FROM_REAL),
+    **dict.fromkeys(INTEGER_BITS, _FROM_INTEGER),
+    **dict.fromkeys((Kind.FLOAT, Kind.DOUBLE), _FROM_REAL),
     Kind.BOOLEAN: _from(
         _always(int),
         FLOAT=_to_double,
