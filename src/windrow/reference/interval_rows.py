@@ -9,7 +9,7 @@ of a distinct value is the current one, and how long a result of INTERNAL window
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, singledispatchmethod
 from itertools import pairwise, product
@@ -43,6 +43,7 @@ class IntervalRow:
         return replace(self, fact=self.fact.showing(values))
 
 
+@dataclass(eq=False)
 class IntervalRows:
     """A plan evaluated as pieces. `lag` is 1 where RELATION tables are read one instant earlier.
 
@@ -50,21 +51,15 @@ class IntervalRows:
     (the extents of a periodic plan over INTERNAL windows).
     """
 
-    def __init__(
-        self,
-        leaves: Mapping[Window, LeafRows],
-        world: World,
-        lag: int = 0,
-        breaks: Iterable[int] = (),
-        uniting: bool = False,
-    ) -> None:
-        self.leaves = leaves
-        self.world = world
-        self.lag = lag
-        self.breaks = frozenset(breaks)
-        self.uniting = uniting
+    leaves: Mapping[Window, LeafRows]
+    world: World
+    lag: int = 0
+    breaks: Collection[int] = frozenset()
+    uniting: bool = False
+
+    def __post_init__(self) -> None:
         #: aggregates and ranks over the rows of one instant are the snapshot's own definitions
-        self.moment = PlanSnapshot(leaves, world, 0, 0)
+        self.moment = PlanSnapshot(self.leaves, self.world, 0, 0)
 
     @singledispatchmethod
     def of(self, plan: Plan) -> list[IntervalRow]:
@@ -203,7 +198,7 @@ class IntervalRows:
     def _values(self, plan: ops.Aggregate, group: Values, rows: list[IntervalRow]) -> Iterator[IntervalRow]:
         """One piece for as long as the group's value stays the same."""
         current: IntervalRow | None = None
-        breaks = self.breaks if plan.is_internal else frozenset()
+        breaks = self.breaks if plan.is_internal else ()
         for start, stop in elementary(rows, breaks):
             alive = [piece for piece in rows if start in piece]
             if not alive:

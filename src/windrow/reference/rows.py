@@ -108,21 +108,15 @@ class StreamRow:
     not_before: Instant = -INFINITY
 
 
+@dataclass(eq=False)
 class RowsBelow:
     """Collects the rows that enter a window. `emitted` gives a nested query's changes and their instants;
     `lag` is 1 where answers up to the clock are out: a late row is in time only for later ones."""
 
-    def __init__(
-        self,
-        window: Window,
-        world: World,
-        lag: int,
-        emitted: Callable[[Emit], Sequence[tuple[Change, int]]],
-    ) -> None:
-        self.window = window
-        self.world = world
-        self.lag = lag
-        self.emitted = emitted
+    window: Window
+    world: World
+    lag: int
+    emitted: Callable[[Emit], Sequence[tuple[Change, int]]]
 
     def collect(self) -> LeafRows:
         """All of them."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from itertools import product
 from typing import Any
@@ -69,6 +70,7 @@ def _before_row_of(unit: int, run: list[tuple[int, int]]) -> int:
     return before
 
 
+@dataclass(eq=False)
 class PlanSnapshot:
     """A plan evaluated at one instant.
 
@@ -77,21 +79,12 @@ class PlanSnapshot:
     where an extent is reported by itself; else bounds are those of the windows below whoever reads them.
     """
 
-    def __init__(
-        self,
-        leaves: Mapping[Window, LeafRows],
-        world: World,
-        instant: int,
-        tables_at: Instant,
-        extent: WindowContext | None = None,
-        states: Mapping[Window, Sequence[int]] | None = None,
-    ) -> None:
-        self.leaves = leaves
-        self.world = world
-        self.instant = instant
-        self.tables_at = tables_at
-        self.extent = extent
-        self.states = states or {}
+    leaves: Mapping[Window, LeafRows]
+    world: World
+    instant: int
+    tables_at: Instant
+    extent: WindowContext | None = None
+    states: Mapping[Window, Sequence[int]] = field(default_factory=dict)
 
     def bounds(self, plan: Plan) -> WindowContext | None:
         """The bounds of the extent that the windows of a plan show at the instant: all have one period where

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from windrow.algebra.operators import TableJoin
@@ -100,20 +100,20 @@ def _refreshes(emit: Emit, piece: interval_rows.IntervalRow, until: int) -> Sequ
 Relation = Counter["Values"]
 
 
+@dataclass(eq=False)
 class QueryEvaluation:
     """One query over one world, up to a clock: what is final is what `clock` says is final.
 
     `reached` is how far the clock had come before the input ended: what was reported by then stays.
     """
 
-    def __init__(
-        self, emit: Emit, world: World, clock: Instant = INFINITY, reached: Instant = -INFINITY
-    ) -> None:
-        self.emit = emit
-        self.world = world
-        self.clock = clock
-        self.reached = reached
-        self.leaves: dict[Window, LeafRows] = {leaf: self._rows(leaf) for leaf in emit.leaves}
+    emit: Emit
+    world: World
+    clock: Instant = INFINITY
+    reached: Instant = -INFINITY
+
+    def __post_init__(self) -> None:
+        self.leaves: dict[Window, LeafRows] = {leaf: self._rows(leaf) for leaf in self.emit.leaves}
 
     def _rows(self, leaf: Window) -> LeafRows:
         return RowsBelow(leaf, self.world, lag_of(self.emit), self._emitted).collect()
