@@ -291,11 +291,6 @@ def operator_text(node: Plan, spelling: Spelling) -> str:  # noqa: C901  # one l
             return ", ".join(texts)
         case ops.Limit(order=order, count=count):
             return f"first {count}" + (f" by {listed}" if (listed := _order(order, spelling)) else "")
-    return _source(node, spelling)
-
-
-def _source(node: Plan, spelling: Spelling) -> str:
-    match node:
         case Window():
             return f"window {window_text(node, spelling)}"
         case Scan(stream=stream, alias=alias):

@@ -62,10 +62,6 @@ def _coded(character: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def _integer(value: int, kind: DataType) -> str:
-    return f"{value}{_SUFFIX[kind.kind]}"
-
-
 def _real(value: float, kind: DataType) -> str:
     if not math.isfinite(value):
         word = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -94,11 +90,6 @@ def is_ordinary(micros: int) -> bool:
     return 0 < civil(micros // DAY)[0] <= 9999
 
 
-def _array(value: tuple[Any, ...], kind: DataType) -> str:
-    inner = kind.fields[0][1]
-    return "array(" + ", ".join(literal_text(each, inner) for each in value) + ")"
-
-
 def _struct(value: tuple[Any, ...], kind: DataType) -> str:
     parts = zip(kind.fields, value, strict=True)
     return (
@@ -108,7 +99,7 @@ def _struct(value: tuple[Any, ...], kind: DataType) -> str:
 
 _WRITERS: dict[Kind, Callable[[Any, DataType], str]] = {
     Kind.BOOLEAN: lambda value, _: "TRUE" if value else "FALSE",
-    **dict.fromkeys(INTEGER_BITS, _integer),
+    **dict.fromkeys(INTEGER_BITS, lambda value, kind: f"{value}{_SUFFIX[kind.kind]}"),
     Kind.FLOAT: _real,
     Kind.DOUBLE: _real,
     Kind.DECIMAL: _decimal,
@@ -117,7 +108,9 @@ _WRITERS: dict[Kind, Callable[[Any, DataType], str]] = {
     Kind.DATE: _date,
     Kind.TIMESTAMP: _timestamp,
     Kind.INTERVAL: lambda value, _: interval_text(value),
-    Kind.ARRAY: _array,
+    Kind.ARRAY: lambda value, kind: (
+        "array(" + ", ".join(literal_text(each, kind.fields[0][1]) for each in value) + ")"
+    ),
     Kind.STRUCT: _struct,
 }
 assert _WRITERS.keys() | {Kind.NULL} == set(Kind)

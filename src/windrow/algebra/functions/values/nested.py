@@ -58,10 +58,6 @@ def _contains(call: Call) -> Callable[..., Value]:
     return contains
 
 
-def _sorted(whole: tuple[Value, ...], ascending: bool) -> tuple[Value, ...]:
-    return tuple(sorted(whole, key=lambda value: sort_key((value,)), reverse=not ascending))
-
-
 def _split(text: str, pattern: str) -> tuple[str, ...]:
     """As Java splits, empty texts at the end included; a match of nothing at the beginning makes no part."""
     found, begin = [], 0
@@ -116,8 +112,8 @@ def _refused(word: str) -> Any:
 def _written(value: Any) -> str:
     """A part of a JSON text as JSON again."""
     match value:
-        case _Number():
-            return _number_text(value)
+        case _Number():  # a whole number as it is, any other as Java writes a double
+            return str(value) if value.lstrip("-").isdigit() else casts.double_text(float(value))
         case dict():
             return "{" + ",".join(f"{_text(name)}:{_written(each)}" for name, each in value.items()) + "}"
         case list():
@@ -125,11 +121,6 @@ def _written(value: Any) -> str:
         case str():
             return _text(value)
     return json.dumps(value)
-
-
-def _number_text(value: str) -> str:
-    """A whole number as it is, any other as Java writes a double."""
-    return str(value) if value.lstrip("-").isdigit() else casts.double_text(float(value))
 
 
 def _text(value: str) -> str:
@@ -227,10 +218,6 @@ def _number(found: str, kind: DataType) -> Value:
     return None
 
 
-def _to_json(call: Call) -> Callable[..., Value]:
-    return _writer(call.args[0].type)
-
-
 def _writer(kind: DataType) -> Callable[[Value], str]:
     if kind.is_map:
         key, value = _key_writer(kind.key), _nullable(_writer(kind.value))
@@ -289,11 +276,15 @@ FUNCTIONS: dict[str, Strict] = {
     "array_contains": _contains,
     "map_keys": plain(lambda whole: tuple(key for key, _ in whole)),
     "map_values": plain(lambda whole: tuple(value for _, value in whole)),
-    "sort_array": plain(_sorted),
+    "sort_array": plain(
+        lambda whole, ascending: tuple(
+            sorted(whole, key=lambda each: sort_key((each,)), reverse=not ascending)
+        )
+    ),
     "array_join": plain(lambda whole, between: between.join(text for text in whole if text is not None)),
     "split": plain(_split),
     "get_json_object": plain(_get_json_object),
     "json_array_length": plain(_json_array_length),
     "from_json": _from_json,
-    "to_json": _to_json,
+    "to_json": lambda call: _writer(call.args[0].type),
 }

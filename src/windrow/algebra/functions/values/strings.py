@@ -38,10 +38,6 @@ def substring(text: str, position: int, length: int = _INT_MAX) -> str:
     return text[max(start, 0) : until] if until > max(start, 0) else ""
 
 
-def _right(text: str, length: int) -> str:
-    return text[max(len(text) - length, 0) :] if length > 0 else ""
-
-
 def _initcap(text: str) -> str:
     return " ".join(word[:1].title() + word.lower()[len(word[:1].lower()) :] for word in text.split(" "))
 
@@ -112,7 +108,7 @@ FUNCTIONS: dict[str, Strict] = {
     "rtrim": plain(lambda text, characters=" ": text.rstrip(characters) if characters else text),
     "substring": plain(substring),
     "left": plain(lambda text, length: text[: max(length, 0)]),
-    "right": plain(_right),
+    "right": plain(lambda text, length: text[max(len(text) - length, 0) :] if length > 0 else ""),
     "replace": plain(lambda text, old, new="": text.replace(old, new) if old else text),
     "lpad": plain(lambda text, length, pad=" ": _padding(text, length, pad) + text[: max(length, 0)]),
     "rpad": plain(lambda text, length, pad=" ": text[: max(length, 0)] + _padding(text, length, pad)),
