@@ -160,6 +160,6 @@ def test_ctrl_c_while_java_is_waited_for_leaves_no_traceback(
     java = GatewayClient()
     monkeypatch.setattr(java, "_get_connection", Connection)
     monkeypatch.setattr("windrow.session.Windrow", lambda *_, **__: java.send_command("c"))
-    with pytest.raises(typer.Exit), Signals() as signals, started(None, signals, SparkChoice()):
+    with pytest.raises(typer.Exit), Signals() as signals, started(None, signals.take, SparkChoice()):
         pytest.fail("it was interrupted")
     assert caplog.records == []

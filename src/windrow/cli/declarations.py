@@ -7,7 +7,7 @@ the same way as the one that will run them, and is never run.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
@@ -15,11 +15,15 @@ from tempfile import mkdtemp
 from typing import Any
 from weakref import finalize
 
+import pyarrow as pa
+
 from windrow.algebra.explain.warnings import query_warnings
 from windrow.engine.adhoc.snapshot import snapshot_of
 from windrow.engine.declarations import register
 from windrow.engine.engine import Engine
 from windrow.engine.explain import explain_plan
+from windrow.engine.gaps import all_gaps
+from windrow.engine.show import describe
 from windrow.errors import QueryError, Span
 from windrow.execution.local import HereJobs
 from windrow.language.binder import bound_statements
@@ -105,11 +109,13 @@ class Declarations:
         """Every stream says where its rows come from; if not, the error points into `text`."""
         for stream in self.catalog.streams.values():
             if stream.source is None:
+                written = [each for each in parse_script(text) if isinstance(each, CreateStream)]
+                spans = [each.span for each in written if each.name == stream.name]
                 raise QueryError(
                     f"stream `{stream.name}` has no source",
                     code="no-source",
                     hint="declare it with FROM '…': files, a generator or Kafka; see docs/sources.md",
-                ).located(text, span=_declaration(stream.name, text))
+                ).located(text, span=spans[-1] if spans else None)
 
     def _shown(self, statement: bound_statements.BoundStatement) -> Any:
         match statement:
@@ -120,21 +126,19 @@ class Declarations:
             case bound_statements.ShowAll(kind):
                 return self._names(kind)
             case bound_statements.DescribeEntry(entry):
-                from windrow.engine.show import describe
-
                 return describe(entry)
         return None
 
     def _names(self, kind: str) -> Any:
-        import pyarrow as pa
-
-        from windrow.engine.gaps import all_gaps
-
-        catalog = self.catalog
         if kind == "GAPS":  # nothing runs yet, so nothing is missing
             return all_gaps({})
-        kinds = {"STREAM": [*catalog.streams], "TABLE": [*catalog.tables], "QUERY": [*catalog.queries]}
-        kinds["ARCHIVE"] = [*catalog.archives]
+        catalog = self.catalog
+        kinds: dict[str, Iterable[str]] = {
+            "STREAM": catalog.streams,
+            "TABLE": catalog.tables,
+            "QUERY": catalog.queries,
+            "ARCHIVE": catalog.archives,
+        }
         return pa.table({"name": pa.array(kinds[kind], pa.string())})
 
 
@@ -157,12 +161,6 @@ def _forget(engine: Engine, folder: Path) -> None:
     rmtree(folder, ignore_errors=True)
 
 
-def _declaration(stream: str, text: str) -> Span | None:
-    """Where a stream is declared."""
-    found = [each for each in parse_script(text) if isinstance(each, CreateStream) and each.name == stream]
-    return found[-1].span if found else None
-
-
 def _place(statement: bound_statements.BoundStatement, source: Statement, text: str) -> Span:
     """The text of a source or sink if the statement has one, else the statement's first line."""
     urls: list[str | None] = []
@@ -171,10 +169,7 @@ def _place(statement: bound_statements.BoundStatement, source: Statement, text: 
             urls = [stream.source, stream.late_sink]
         case bound_statements.RegisterQuery(query):
             urls = [query.sink]
-    written = [f"'{url}'" for url in urls if url is not None]
-    return _word(text, written[0], source.span) if written else source.span
-
-
-def _word(text: str, word: str, within: Span) -> Span:
-    found = text.find(word, within.start, within.end)
-    return Span(found, found + len(word)) if found >= 0 else within
+    for url in filter(None, urls):
+        found = text.find(f"'{url}'", source.span.start, source.span.end)
+        return Span(found, found + len(url) + 2) if found >= 0 else source.span
+    return source.span

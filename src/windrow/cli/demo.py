@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 import time
@@ -52,13 +53,14 @@ def demo(
     metrics: options.MetricsOption = None,
 ) -> None:
     """Show standing queries over a bundled stream, on Spark. Answers come as they become final."""
-    spark, observed = (
-        options.SparkChoice(master, conf, is_brief=True),
-        options.Observability(log, level, metrics),
-    )
+    spark = options.SparkChoice(master, conf, is_brief=True)
+    observed = options.Observability(log, level, metrics)
     observed.set_up()
-    if serve:
-        serve_demo(source, rate, seconds, port, spark, observed)
+    if serve:  # its streams keep rows to be asked about, and may lose windows
+        check_installed()
+        text = servable(script(source, rate))
+        with serving(None, text, trigger="1 second", spark=spark, observed=observed) as service:
+            listen(service, "127.0.0.1", port, None, seconds)
         return
     from windrow.cli.answers import AnswersByQuery
     from windrow.cli.live import LiveView
@@ -68,7 +70,7 @@ def demo(
     text = script(source, rate)
     print(queries_of(text) if sql else asked(text), end="\n\n", flush=True)
     began = time.monotonic()
-    with run.Signals() as signals, run.started(None, signals, spark, observed) as engine:
+    with run.Signals() as signals, run.started(None, signals.take, spark, observed) as engine:
         kept = AnswersByQuery()
         engine.default_sink, engine.beside_sink = kept.sink, kept.beside
         engine.sql(text)
@@ -86,21 +88,6 @@ def script(source: DemoSource, rate: int) -> str:
     event_rate = max(1, rate // SPEED)
     text = (files("windrow.cli") / "demos" / f"{source}.cql").read_text(encoding="utf-8")
     return Template(text).substitute(rate=rate, event_rate=event_rate, many=4 * event_rate)
-
-
-def serve_demo(
-    source: DemoSource,
-    rate: int,
-    seconds: int | None,
-    port: int,
-    spark: options.SparkChoice,
-    observed: options.Observability,
-) -> None:
-    """The demonstration as a page; its streams keep rows to be asked about, and may lose windows."""
-    check_installed()
-    text = servable(script(source, rate))
-    with serving(None, text, trigger="1 second", spark=spark, observed=observed) as service:
-        listen(service, "127.0.0.1", port, None, seconds)
 
 
 def servable(text: str) -> str:
@@ -177,23 +164,11 @@ def try_next(source: str) -> str:
     tries += [(f"demo {source} --sql", "the queries of this one"), ("shell", "your own queries")]
     lines = [(f"{command} {words}", what) for words, what in tries]
     lines += [] if is_installed() else [(to_install("server"), f"for a live page: {command} demo --serve")]
-    return f"try next:\n{_side_by_side(lines, get_terminal_size().columns)}"
-
-
-def _side_by_side(commands: list[tuple[str, str]], most: int) -> str:
-    """Commands with what they do; what they do comes first where a line has no room for both.
-
-    >>> print(_side_by_side([("windrow shell", "your own queries")], 40))
-      windrow shell  your own queries
-    >>> print(_side_by_side([("windrow shell", "your own queries")], 30))
-      your own queries
-        windrow shell
-    """
-    width = max(len(words) for words, _ in commands) + 2
-    lines = [f"  {words:<{width}}{what}" for words, what in commands]
-    if max(map(len, lines)) > most:
-        lines = [f"  {what}\n    {words}" for words, what in commands]
-    return "\n".join(lines)
+    width = max(len(words) for words, _ in lines) + 2
+    shown = [f"  {words:<{width}}{what}" for words, what in lines]
+    if max(map(len, shown)) > get_terminal_size().columns:  # no room for both: what they do comes first
+        shown = [f"  {what}\n    {words}" for words, what in lines]
+    return "\n".join(["try next:", *shown])
 
 
 def here() -> str:
@@ -215,13 +190,11 @@ class Deadline:
     (False, False, False, True)
     """
 
-    def __init__(self, seconds: int | None) -> None:
-        self._seconds = seconds
-        self._began: float | None = None
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = math.inf if seconds is None else seconds
+        self._began = math.inf
 
     def __call__(self, snapshot: snapshots.RunSnapshot, seconds: float) -> bool:
-        if self._seconds is None:
-            return False
-        if self._began is None and (snapshot.rows_in or seconds > _PATIENCE):
-            self._began = seconds
-        return self._began is not None and seconds - self._began >= self._seconds
+        if snapshot.rows_in or seconds > _PATIENCE:
+            self._began = min(self._began, seconds)
+        return seconds - self._began >= self._seconds

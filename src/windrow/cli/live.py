@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, Self, TextIO
+from typing import Literal, Self, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -22,10 +22,6 @@ from windrow.cli.plain import count, counted, elapsed, instant, is_numeric, span
 from windrow.cli.run import silent
 from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow, View
 from windrow.sinks.legible import column_values, value
-
-if TYPE_CHECKING:
-    from windrow.algebra.explain.warnings import Warned
-    from windrow.errors import WindrowError
 
 #: a query with its answers has this width, and where they are many at least the other
 _WIDTH, _NARROW = 48, 38
@@ -66,9 +62,6 @@ class LiveView(View):
         drawn = drawing(self._title, snapshot, seconds, room.width, room.height, answers=self._answers)
         self._hidden = drawn.hidden
         self._live.update(drawn.picture, refresh=True)
-
-    def tell(self, problem: WindrowError | Warned) -> None:
-        print(problem.render(), file=sys.stderr, flush=True)
 
     def _print_above(self) -> None:
         lines = self._above.take() if self._above is not None else ""

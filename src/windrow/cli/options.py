@@ -30,17 +30,6 @@ if TYPE_CHECKING:
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
-def set_up(form: str = "text", level: str = "INFO") -> None:
-    """Log to standard error from now on."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonForm() if form == "json" else TextForm())
-    for name in ("windrow", "uvicorn"):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(level.upper())
-    logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
-
-
 def _given(record: logging.LogRecord) -> dict[str, Any]:
     return {name: value for name, value in vars(record).items() if name not in _PLAIN}
 
@@ -82,21 +71,18 @@ _LEVELS = ("debug", "info", "warning", "error")
 
 
 def log_form(text: str | None) -> str | None:
-    """The option's value."""
     if text not in (None, "text", "json"):
         raise typer.BadParameter(f"`{text}` is neither text nor json")
     return text
 
 
 def log_level(text: str | None) -> str | None:
-    """The option's value."""
     if text is not None and text.lower() not in _LEVELS:
         raise typer.BadParameter(f"`{text}` is none of {', '.join(_LEVELS)}")
     return text.lower() if text is not None else None
 
 
 def settings_of(given: list[str] | None) -> list[str] | None:
-    """The option's value."""
     for each in given or ():
         name, equals, _ = each.partition("=")
         if not equals or not name.startswith("spark."):
@@ -105,7 +91,6 @@ def settings_of(given: list[str] | None) -> list[str] | None:
 
 
 def address_of(text: str | None) -> str | None:
-    """The option's value."""
     if text is not None and not text.rpartition(":")[2].isdecimal():
         raise typer.BadParameter(f"`{text}` is neither PORT nor HOST:PORT")
     return text
@@ -181,10 +166,14 @@ class Observability:
     usual_level: str = field(default="warning", kw_only=True)
 
     def set_up(self) -> None:
-        """Log from now on."""
-        from windrow.cli.options import set_up
-
-        set_up(self.log or "text", self.level or self.usual_level)
+        """Log to standard error from now on."""
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(JsonForm() if self.log == "json" else TextForm())
+        for name in ("windrow", "uvicorn"):
+            logger = logging.getLogger(name)
+            logger.handlers, logger.propagate = [handler], False
+            logger.setLevel((self.level or self.usual_level).upper())
+        logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
 
     @contextmanager
     def serving(self, engine: Windrow) -> Iterator[None]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -21,9 +21,7 @@ from windrow.cli.snapshots import RunSnapshot, StreamNow, View
 from windrow.sinks.legible import column_values, value
 
 if TYPE_CHECKING:
-    from windrow.algebra.explain.warnings import Warned
     from windrow.cli.answers import Answers
-    from windrow.errors import WindrowError
     from windrow.windows.domain import Instant
 
 # ------------------------------------------------------------ formats
@@ -127,55 +125,37 @@ class PlainView(View):
         self._shown: dict[str, int] = {}
 
     def show(self, snapshot: RunSnapshot, seconds: float) -> None:
-        if self._most:
-            self._show_answers(snapshot)
-        if self._last is None:
-            self._last = snapshot
-        if seconds - self._told >= EVERY and snapshot.rows_in > self._last.rows_in:
-            self._told, self._last = seconds, snapshot
-            print(progress_line(snapshot, seconds), file=sys.stderr, flush=True)
-
-    def tell(self, problem: WindrowError | Warned) -> None:
-        print(problem.render(), file=sys.stderr, flush=True)
-
-    def _show_answers(self, snapshot: RunSnapshot) -> None:
-        for query in snapshot.queries:
+        for query in snapshot.queries if self._most else ():
             answers = query.answers
             if answers is not None and self._shown.get(query.name) != answers.number:
                 self._shown[query.name] = answers.number
                 print("\n".join(answer_lines(query.name, answers, self._most)), flush=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is held open."""
-
-
-def progress_line(snapshot: RunSnapshot, seconds: float) -> str:
-    """Where everything is, on one line."""
-    streams = "; ".join(_stream(stream) for stream in snapshot.streams)
-    return f"{seconds:.0f} s  commit {snapshot.commit}  {streams}  {counted(snapshot.rows_out, 'answer')}"
+        if self._last is None:
+            self._last = snapshot
+        if seconds - self._told >= EVERY and snapshot.rows_in > self._last.rows_in:
+            self._told, self._last = seconds, snapshot
+            streams = "; ".join(map(_stream, snapshot.streams))
+            told = f"{seconds:.0f} s  commit {snapshot.commit}  {streams}"
+            print(f"{told}  {counted(snapshot.rows_out, 'answer')}", file=sys.stderr, flush=True)
 
 
 def _stream(stream: StreamNow) -> str:
+    is_time, shed = stream.is_time, f", shed {count(stream.shed)}" if stream.shed else ""
     return (
         f"{stream.name}: {counted(stream.rows, 'row')}, {count(round(stream.rate))}/s,"
-        f" clock {instant(stream.clock, is_time=stream.is_time)},"
-        f" lag {span(stream.lag, is_time=stream.is_time)}, late {count(stream.late)}"
-        + (f", shed {count(stream.shed)}" if stream.shed else "")
+        f" clock {instant(stream.clock, is_time=is_time)},"
+        f" lag {span(stream.lag, is_time=is_time)}, late {count(stream.late)}{shed}"
     )
 
 
 def summary(snapshot: RunSnapshot, seconds: float, before: RunSnapshot | None = None) -> str:
     """What a run came to, from its first snapshot on."""
-    rows, answers, late, commit = (
-        (before.rows_in, before.rows_out, before.late, before.commit) if before is not None else (0, 0, 0, 0)
-    )
+    before = before or RunSnapshot(0, (), ())
     return (
-        f"{counted(snapshot.rows_in - rows, 'row')} in, {counted(snapshot.rows_out - answers, 'answer')} out,"
-        f" {counted(snapshot.late - late, 'late row')},"
-        f" {counted(snapshot.commit - commit, 'commit')} in {seconds:.0f} s"
+        f"{counted(snapshot.rows_in - before.rows_in, 'row')} in,"
+        f" {counted(snapshot.rows_out - before.rows_out, 'answer')} out,"
+        f" {counted(snapshot.late - before.late, 'late row')},"
+        f" {counted(snapshot.commit - before.commit, 'commit')} in {seconds:.0f} s"
     )
 
 
@@ -212,13 +192,18 @@ def aligned(
     ['  name  query', '  top   SELECT MAX(…']
     """
     widths = _fitting([max(len(cell) for cell in column) for column in zip(*rows, strict=True)], width)
-    cut = [[_cut(cell, most) for cell, most in zip(row, widths, strict=True)] for row in rows]
-    return ["  " + "  ".join(_padded(row, widths, right)).rstrip() for row in cut]
-
-
-def _padded(row: list[str], widths: list[int], right: Collection[int]) -> Iterator[str]:
-    for place, (cell, most) in enumerate(zip(row, widths, strict=True)):
-        yield cell.rjust(most) if place in right else cell.ljust(most)
+    lines = []
+    for row in rows:
+        cells = [
+            cell if len(cell) <= most else f"{cell[: most - 1]}…"
+            for cell, most in zip(row, widths, strict=True)
+        ]
+        padded = [
+            cell.rjust(most) if place in right else cell.ljust(most)
+            for place, (cell, most) in enumerate(zip(cells, widths, strict=True))
+        ]
+        lines.append(f"  {'  '.join(padded)}".rstrip())
+    return lines
 
 
 def _fitting(widths: list[int], width: int | None) -> list[int]:
@@ -227,10 +212,6 @@ def _fitting(widths: list[int], width: int | None) -> list[int]:
         widest = widths.index(max(widths))
         widths = [*widths[:widest], widths[widest] - 1, *widths[widest + 1 :]]
     return widths
-
-
-def _cut(cell: str, most: int) -> str:
-    return cell if len(cell) <= most else f"{cell[: most - 1]}…"
 
 
 def _terminal_width() -> int | None:
@@ -273,17 +254,15 @@ def print_shown(shown: list[Any]) -> None:
     top      3
     """
     for each in shown:
-        print("\n".join(table_lines(each)) if isinstance(each, pa.Table) else wrapped(str(each)))
+        print("\n".join(_table_lines(each)) if isinstance(each, pa.Table) else wrapped(str(each)))
 
 
-def table_lines(table: pa.Table) -> list[str]:
-    """A small table as lines."""
+def _table_lines(table: pa.Table) -> list[str]:
+    """A small table. Queries are written on several lines, and shown on one."""
     if table.num_rows == 0:
         return ["(none)"]
-    rows = [[_cell(cell) for cell in row.values()] for row in table.to_pylist()]
+    rows = [
+        [" ".join(cell.split()) if isinstance(cell, str) else cell for cell in row.values()]
+        for row in table.to_pylist()
+    ]
     return [line.removeprefix("  ") for line in table_of(table.column_names, rows)]
-
-
-def _cell(cell: Any) -> Any:
-    """Queries are written on several lines, and shown on one."""
-    return " ".join(cell.split()) if isinstance(cell, str) else cell

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from windrow.session import Windrow
     from windrow.sinks import Sink
 
-# ------------------------------------------------------------ the run
-
-
 # ------------------------------------------------------------ echo
 
 
@@ -53,7 +50,10 @@ def silent() -> Iterator[None]:
     """What is typed is not shown; Ctrl-C still interrupts."""
     with suppress(AttributeError, OSError, ValueError, termios.error):  # there is no terminal
         terminal = sys.__stdin__.fileno()  # type: ignore[union-attr]
-        if not _is_background(terminal):
+        controls = -1
+        with suppress(OSError):  # a terminal that controls nobody
+            controls = os.tcgetpgrp(terminal)
+        if controls in (-1, os.getpgrp()):  # a job in the background would be stopped if it touched it
             modes = termios.tcgetattr(terminal)
             _before.append((terminal, [*modes]))
             modes[_LOCAL_MODES] &= ~termios.ECHO
@@ -70,14 +70,6 @@ def restore() -> None:
         terminal, modes = _before.pop()
         with suppress(OSError, termios.error):
             termios.tcsetattr(terminal, termios.TCSADRAIN, modes)
-
-
-def _is_background(terminal: int) -> bool:
-    """Whether this is a job that would be stopped if it touched the terminal."""
-    try:
-        return os.tcgetpgrp(terminal) != os.getpgrp()
-    except OSError:  # a terminal that controls nobody
-        return False
 
 
 # ------------------------------------------------------------ the run
@@ -127,17 +119,10 @@ class Signals:
             raise KeyboardInterrupt
 
 
-class Takes(Protocol):
-    """Whoever wants the signals."""
-
-    def take(self) -> None:
-        """Signals come here from now on."""
-
-
 @contextmanager
 def started(
     state: str | Path | None,
-    signals: Takes,
+    take_signals: Callable[[], None],
     spark: SparkChoice,
     observed: Observability | None = None,
     *,
@@ -147,13 +132,13 @@ def started(
     try:
         with ExitStack() as open_:
             open_.enter_context(_interrupted_quietly())
-            with Waiting("starting Spark …"), spark.starting() as session:
+            with _waiting("starting Spark …"), spark.starting() as session:
                 from windrow.session import Windrow  # takes as long to load as Java to start
                 from windrow.spark.session import warm
 
                 engine = Windrow(None, state, takeover=takeover, start=session, shards=spark.shards)
                 open_.enter_context(engine)
-            signals.take()
+            take_signals()
             _quiet(engine)
             warm(engine.spark)
             open_.enter_context(observed.serving(engine) if observed is not None else nullcontext())
@@ -266,29 +251,27 @@ class _Told:
         return problem.render() in self._known
 
 
-class Waiting:
+@contextmanager
+def _waiting(text: str) -> Iterator[None]:
     """A line on the terminal while something takes its time, with the seconds it has taken so far."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    began, over = time.monotonic(), threading.Event()
 
-    def __init__(self, text: str) -> None:
-        self._text, self._over = text, threading.Event()
-        self._thread = threading.Thread(target=self._count, daemon=True)
+    def count() -> None:
+        while not over.wait(1.0):
+            print(f"\r{text} {time.monotonic() - began:.0f} s", end="", file=sys.stderr, flush=True)
 
-    def __enter__(self) -> None:
-        if sys.stderr.isatty():
-            print(self._text, end="", file=sys.stderr, flush=True)
-            self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-            print(file=sys.stderr, flush=True)
-
-    def _count(self) -> None:
-        began = time.monotonic()
-        while not self._over.wait(1.0):
-            taken = f"\r{self._text} {time.monotonic() - began:.0f} s"
-            print(taken, end="", file=sys.stderr, flush=True)
+    print(text, end="", file=sys.stderr, flush=True)
+    counting = threading.Thread(target=count, daemon=True)
+    counting.start()
+    try:
+        yield
+    finally:
+        over.set()
+        counting.join()
+        print(file=sys.stderr, flush=True)
 
 
 def say(text: str) -> None:
@@ -351,7 +334,7 @@ def run(
         print_shown(shown)
         return
     spark = options.SparkChoice(master, conf, shards=shards)
-    with Signals() as signals, started(state, signals, spark, observed, takeover=takeover) as engine:
+    with Signals() as signals, started(state, signals.take, spark, observed, takeover=takeover) as engine:
         for query in drop or ():
             engine.drop(query)
         kept, is_live = AnswersByQuery(), sys.stdout.isatty()

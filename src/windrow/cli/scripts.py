@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from windrow.algebra.expressions import Schema
     from windrow.language.binder import bound_statements
     from windrow.language.compile import Catalog
-    from windrow.optimizer.flows import Statistics
 
 _FORM = re.compile(r"\d+ (millisecond|second|minute|hour)s?", re.IGNORECASE)
 
@@ -46,22 +45,17 @@ STDIN = Path("-")
 
 def read_script(file: Path) -> str:
     """The text of a script; `-` is standard input."""
-    content = sys.stdin.buffer.read() if file == STDIN else _content(file)
     try:
+        content = sys.stdin.buffer.read() if file == STDIN else file.read_bytes()
         return content.decode("utf-8-sig")
+    except OSError as error:
+        raise typer.BadParameter(f"cannot read '{file}': {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise QueryError(
             f"{name_of(file)} is not UTF-8 text: byte {error.start} is {content[error.start]:#04x}",
             code="not-text",
             hint="save the script in the encoding UTF-8",
         ) from None
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise typer.BadParameter(f"cannot read '{file}': {error.strerror}") from None
 
 
 def name_of(file: Path) -> str:
@@ -127,12 +121,10 @@ def _described(statement: bound_statements.BoundStatement) -> tuple[str, str, st
             return "query", query.name, _columns(query.plan.schema)
         case bound_statements.DeclareArchive(archive):
             return "archive", archive.name, f"of {archive.source} by {archive.key}"
-        case bound_statements.RelayArchive(name=name) | bound_statements.ExplainLayout(name=name):
-            return (
-                "explain" if isinstance(statement, bound_statements.ExplainLayout) else "alter",
-                name,
-                "archive",
-            )
+        case bound_statements.RelayArchive(name=name):
+            return "alter", name, "archive"
+        case bound_statements.ExplainLayout(name=name):
+            return "explain", name, "archive"
         case bound_statements.Dropped(kind, name):
             return "drop", name, kind.lower()
         case bound_statements.ShowAll(kind):
@@ -141,10 +133,9 @@ def _described(statement: bound_statements.BoundStatement) -> tuple[str, str, st
             return "describe", entry.name, ""
         case bound_statements.Nothing(kind, name):
             return "nothing", name, f"{kind.lower()}: nothing to do"
-        case bound_statements.AnalyzeQuery(query):
-            return "analyze", query.name, ""
-        case bound_statements.RefreshQuery(query):
-            return "refresh", query.name, ""
+        case bound_statements.AnalyzeQuery(query) | bound_statements.RefreshQuery(query):
+            is_analyzed = isinstance(statement, bound_statements.AnalyzeQuery)
+            return "analyze" if is_analyzed else "refresh", query.name, ""
     return "query", "", _columns(statement.plan.schema)
 
 
@@ -204,11 +195,12 @@ def explain(
     """Show how each query is run: its plan, what it keeps, and why."""
     from windrow.cli.plain import wrapped
     from windrow.engine.explain import explain_script
+    from windrow.optimizer.flows import Statistics
 
     if (file is None) == (statements is None):
         raise typer.BadParameter("give either a file or a query with -e")
     catalog = _declared(stream or (), table or ())
-    known = _statistics(rate or ())
+    known = Statistics(rates=dict(map(_rate, rate))) if rate else None
     text = statements if file is None else read_script(file)
     with within("-e" if file is None else name_of(file)):
         shown = _rendered(explain_script(text or "", catalog, known), form)
@@ -225,12 +217,6 @@ def _declared(streams: Sequence[str], tables: Sequence[str]) -> Catalog:
             with within(f"--{kind}"):
                 compile_script(f"CREATE {kind.upper()} {declaration}", catalog)
     return catalog
-
-
-def _statistics(rates: Sequence[str]) -> Statistics | None:
-    from windrow.optimizer.flows import Statistics
-
-    return Statistics(rates=dict(_rate(each) for each in rates)) if rates else None
 
 
 def _rate(text: str) -> tuple[str, float]:

@@ -113,7 +113,7 @@ def serving(
     """An engine that runs a script, and what may be done with it from outside."""
     from windrow.server.service import Service
 
-    with run.started(state, _NoSignals(), spark, observed, takeover=takeover) as engine:
+    with run.started(state, _take_signals, spark, observed, takeover=takeover) as engine:
         service = Service(engine, trigger=trigger, script=script)
         try:
             service.start()
@@ -145,15 +145,8 @@ def listen(
     try:
         listener.run()
     finally:
-        _on_signals(_interrupt)
+        _take_signals()
     run.say("\nstopped" if state is None else f"\nstopped; the same command goes on from there, with {state}")
-
-
-class _NoSignals:
-    """uvicorn takes signals itself; before it runs, they just interrupt, also after Spark has started."""
-
-    def take(self) -> None:
-        _on_signals(_interrupt)
 
 
 def _on_signals(handler: Callable[..., None]) -> None:
@@ -162,5 +155,10 @@ def _on_signals(handler: Callable[..., None]) -> None:
             signal.signal(each, handler)
 
 
-def _interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt
+def _take_signals() -> None:
+    """uvicorn takes signals itself; before and after it runs they just interrupt."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    _on_signals(interrupt)

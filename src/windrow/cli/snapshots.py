@@ -6,21 +6,21 @@ up an epoch.
 
 from __future__ import annotations
 
+import sys
 import time
-from collections import deque
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from windrow.algebra.explain.warnings import Warned
     from windrow.cli.answers import Answers, LastAnswers
     from windrow.errors import WindrowError
+    from windrow.server.watch import Meter
     from windrow.session import Windrow
     from windrow.windows.domain import Instant
 
-#: rows per second are those of the last seconds
-_MEASURED_OVER = 5.0
 _TIMES = ("TIMESTAMP", "DATE")
 
 
@@ -82,26 +82,6 @@ class RunSnapshot:
         return sum(stream.late for stream in self.streams)
 
 
-@dataclass
-class RateMeter:
-    """Rows per second over the last seconds.
-
-    >>> meter = RateMeter()
-    >>> meter.rate(0, now=0.0), meter.rate(100, now=1.0), meter.rate(100, now=4.0), meter.rate(100, now=9.0)
-    (0.0, 100.0, 25.0, 0.0)
-    """
-
-    _seen: deque[tuple[float, int]] = field(default_factory=deque)
-
-    def rate(self, rows: int, now: float) -> float:
-        """The rate up to now, when so many rows have come in all."""
-        while len(self._seen) > 1 and self._seen[1][0] <= now - _MEASURED_OVER:
-            self._seen.popleft()
-        self._seen.append((now, rows))
-        began, before = self._seen[0]
-        return (rows - before) / (now - began) if now > began else 0.0
-
-
 class Watcher:
     """Takes a snapshot whenever it is called; `newest` is the last one."""
 
@@ -111,8 +91,10 @@ class Watcher:
         kept: Mapping[str, LastAnswers],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        from windrow.server.watch import Meter
+
         self._engine, self._kept, self._clock = engine, kept, clock
-        self._meters: dict[str, RateMeter] = {}
+        self._meters: defaultdict[str, Meter] = defaultdict(Meter)
         self.newest = self._snapshot()
 
     def __call__(self) -> None:
@@ -129,7 +111,7 @@ class Watcher:
         stream = self._engine.streams[name]
         progress = stream.progress
         rows = progress.accepted + progress.late
-        rate = self._meters.setdefault(name, RateMeter()).rate(rows, self._clock())
+        rate = self._meters[name].rate(rows, self._clock())
         is_time = stream.columns.get(stream.wattr, "TIMESTAMP") in _TIMES
         clock, shed = progress.progress, progress.shed
         return StreamNow(name, rows, rate, progress.late, clock, progress.greatest, is_time, shed)
@@ -145,15 +127,19 @@ class Watcher:
 # ------------------------------------------------------------ views
 
 
-class View(Protocol):
-    """Shows a run while it goes on. All methods are called by one thread."""
+class View:
+    """Shows a run while it goes on, as a context. All methods are called by one thread."""
 
     def show(self, snapshot: RunSnapshot, seconds: float) -> None:
         """The newest snapshot, `seconds` after the start. Called several times a second."""
+        raise NotImplementedError
 
     def tell(self, problem: WindrowError | Warned) -> None:
         """Something failed, or is rarely meant, and the run goes on."""
+        print(problem.render(), file=sys.stderr, flush=True)
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held open."""
