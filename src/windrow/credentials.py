@@ -100,7 +100,6 @@ class ScrubbedLog:
         self._scrubbed = scrubbed
 
     def log(self, level: int, message: str, *values: Any) -> None:
-        """As loggers have it."""
         _LOG.log(level, "%s", self._scrubbed(message % values if values else message))
 
 
@@ -122,32 +121,25 @@ is not set (set it for the process that runs the engine)
 
 
 def _looked_up(name: str, value: str, failure: type[WindrowError]) -> str:
+    """A setting as it is, or all that a variable or a file holds but the end of its last line."""
     found = REFERENCE.fullmatch(value)
     if found is None:
         return value
     kind, where = found.groups()
-    return _variable(name, where, failure) if kind == "env" else _contents(name, where, failure)
-
-
-def _variable(name: str, variable: str, failure: type[WindrowError]) -> str:
-    value = os.environ.get(variable)
-    if value is None:
-        raise failure(
-            f"`{name}` is to be found in the environment variable {variable}, which is not set",
-            code="secret-missing",
-            hint="set it for the process that runs the engine",
-        )
-    return value
-
-
-def _contents(name: str, path: str, failure: type[WindrowError]) -> str:
-    """All of a file but the end of its last line."""
+    if kind == "env":
+        if where not in os.environ:
+            raise failure(
+                f"`{name}` is to be found in the environment variable {where}, which is not set",
+                code="secret-missing",
+                hint="set it for the process that runs the engine",
+            )
+        return os.environ[where]
     try:
-        return Path(path).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+        return Path(where).read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise failure(
-            f"`{name}` is to be found in the file {path}, which cannot be read: {reason}",
+            f"`{name}` is to be found in the file {where}, which cannot be read: {reason}",
             code="secret-missing",
             hint="let the user who runs the engine read it",
         ) from None

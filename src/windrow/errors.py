@@ -99,9 +99,8 @@ class WindrowError(Exception):
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        return self.render() if self.text is not None else self._plain()
-
-    def _plain(self) -> str:
+        if self.text is not None:
+            return self.render()
         return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
@@ -240,15 +239,13 @@ def _excerpt(text: str, span: Span, file: str | None) -> list[str]:
     ]
 
 
-def _widest() -> int:
-    """Carets are lost below a line that a terminal breaks: with its number and two ellipses it has to fit."""
-    most = get_terminal_size().columns - _BESIDE if sys.stderr.isatty() else _WIDEST_LINE
-    return max(_BESIDE, min(most, _WIDEST_LINE))
-
-
 def _shorten(line: str, column: int) -> tuple[str, int]:
-    """Keep a long line readable around the column; control characters must not reach a terminal."""
-    widest = _widest()
+    """Keep a long line readable around the column; control characters must not reach a terminal.
+
+    Carets are lost below a line that a terminal breaks: with its number and two ellipses it has to fit.
+    """
+    most = get_terminal_size().columns - _BESIDE if sys.stderr.isatty() else _WIDEST_LINE
+    widest = max(_BESIDE, min(most, _WIDEST_LINE))
     if len(line) > widest:
         first = max(0, column - widest // 2)
         cut = line[first : first + widest]

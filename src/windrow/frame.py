@@ -166,8 +166,7 @@ class Frame:
         """The rows for which a condition holds; after `agg`, the groups."""
         if self.is_grouped:
             return self.having(condition)
-        start = self._nested() if self._gives else self
-        return replace(start, conditions=(*start.conditions, sql(condition)))
+        return replace(self._open, conditions=(*self._open.conditions, sql(condition)))
 
     filter = where
 
@@ -183,8 +182,7 @@ class Frame:
         """Pairs of rows that are in their windows together. `on` is a condition, or a list of columns."""
         if how not in _JOINS:
             raise QueryError(f"no join `{how}`", code="bad-value", hint=nearest(how, _JOINS))
-        start = self._nested() if self._gives else self
-        right = other if other._is_source else other._nested()
+        start, right = self._open, other if other._is_source else other._nested()
         text = f"{_JOINS[how]} {right._from}"
         if how != "cross":
             text += f" ON {self._condition(on, right.name)}"
@@ -200,8 +198,7 @@ class Frame:
 
     def select(self, *items: Column | str, **named: Column | str) -> Frame:
         """What is given for each row: expressions, and expressions by their names."""
-        start = self._nested() if self._gives else self
-        return replace(start, items=_items(items, named))
+        return replace(self._open, items=_items(items, named))
 
     def distinct(self) -> Frame:
         """Equal rows once."""
@@ -209,13 +206,11 @@ class Frame:
 
     def group_by(self, *keys: Column | str) -> Frame:
         """One answer for each combination of values: `agg` says which."""
-        start = self._nested() if self._gives else self
-        return replace(start, keys=tuple(sql(key) for key in keys), is_grouped=True)
+        return replace(self._open, keys=tuple(sql(key) for key in keys), is_grouped=True)
 
     def agg(self, *items: Column | str, **named: Column | str) -> Frame:
         """What is given for each group, behind its keys."""
-        start = self._nested() if self._gives else self
-        return replace(start, items=(*start.keys, *_items(items, named)), is_grouped=True)
+        return replace(self._open, items=(*self._open.keys, *_items(items, named)), is_grouped=True)
 
     def having(self, condition: Column | str) -> Frame:
         """The groups for which a condition holds."""
@@ -314,6 +309,11 @@ class Frame:
     def _gives(self) -> bool:
         """Whether it says already what it gives: what follows is about that."""
         return bool(self.items is not None or self.word or self.is_distinct or self.whole or self.count)
+
+    @property
+    def _open(self) -> Frame:
+        """What can be told more of: itself, or a query on what it gives."""
+        return self._nested() if self._gives else self
 
     def _nested(self) -> Frame:
         return Frame(f"({self.sql()})", name=self.name, aliased=True, session=self.session)

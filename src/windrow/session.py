@@ -269,7 +269,9 @@ class Windrow:
         )
         with self._all_or_nothing():
             if name not in self._catalog.streams:
-                self._declare(declarations.declared_stream(name, infer_schema(data), text))
+                stream = declarations.declared_stream(name, infer_schema(data), text)
+                self._catalog.add(stream)
+                register(self._engine, bound_statements.DeclareStream(stream))
             elif text:
                 raise QueryError(
                     f"stream `{name}` is declared already", code="duplicate-name", hint="give its rows only"
@@ -344,10 +346,7 @@ class Windrow:
         come. `at` is the instant of the change, not before what is answered already; without it, all rows
         later than those seen so far see the change.
         """
-        record = self._engine.tables.get(table)
-        if record is None:
-            known = nearest(table, self._engine.tables)
-            raise QueryError(f"no table `{table}`", code="unknown-source", hint=known)
+        record = self._engine.tables[self.tables[table].name]
         source = self._table_sources.get(table)
         if record.table.source is not None or (source is not None and source.is_master):
             raise QueryError(
@@ -378,10 +377,7 @@ class Windrow:
         its own. Where too many rows wait already, or `timeout` seconds are over, it is refused, and may be
         tried again with the same key.
         """
-        if stream not in self._engine.streams:
-            known = nearest(stream, self._engine.streams)
-            raise QueryError(f"no stream `{stream}`", code="unknown-source", hint=known)
-        source = self._pushed(stream)
+        source = self._pushed(self.streams[stream].name)
         push = source.give(rows, key)
         if self._loop is None:
             self._check_declared()
@@ -444,7 +440,14 @@ class Windrow:
         """A standing query. Its answers go to a sink, to a function of yours, or are kept for `results()`."""
         plan = compile_query(str(text), self._catalog)
         url = sink if isinstance(sink, str) else None
-        self._register(StandingQuery(name, plan, url, priority, max_gap), sink if callable(sink) else None)
+        query = StandingQuery(name, plan, url, priority, max_gap)
+        self._catalog.add(query)
+        given = Callback(name, sink) if callable(sink) else self._sink_of(query)
+        try:
+            register(self._engine, bound_statements.RegisterQuery(query), given)
+        except BaseException:
+            self._catalog.drop("QUERY", name)
+            raise
         self._engine.commit()
         return self.queries[name]
 
@@ -569,10 +572,9 @@ class Windrow:
                 self._table_sources[table.name] = open_table(self.spark, table)
             case bound_statements.RegisterQuery(query):
                 sink = self._sink_of(query)
-            case bound_statements.Dropped("STREAM", name):
-                self._sources.pop(name, None)
-            case bound_statements.Dropped("TABLE", name):
-                self._table_sources.pop(name, None)
+            case bound_statements.Dropped(kind, name):
+                sources: dict[str, dict[str, Any]] = {"STREAM": self._sources, "TABLE": self._table_sources}
+                sources.get(kind, {}).pop(name, None)
             case bound_statements.ShowAll(kind):
                 return self._shown(kind)
             case bound_statements.DescribeEntry(entry):
@@ -581,20 +583,16 @@ class Windrow:
                 return None
             case bound_statements.ExplainQuery(plan, once):
                 return self._explained(plan, once)
-            case bound_statements.ExplainLayout() | bound_statements.AnalyzeQuery():
-                return self._told(statement)
+            case bound_statements.ExplainLayout(name):
+                return show.explain_archive(self.archives[name])
+            case bound_statements.AnalyzeQuery(query):
+                return self.queries[query.name].explain(analyze=True)
             case bound_statements.RunOnce(_, once, refusal):
                 if refusal is not None:
                     raise refusal
                 return once
         register(self._engine, statement, sink)
         return None
-
-    def _told(self, statement: bound_statements.ExplainLayout | bound_statements.AnalyzeQuery) -> Any:
-        """How something that is registered does what it does."""
-        if isinstance(statement, bound_statements.ExplainLayout):
-            return show.explain_archive(self.archives[statement.name])
-        return self.queries[statement.query.name].explain(analyze=True)
 
     def _sink_of(self, query: StandingQuery) -> Sink | None:
         """Where the answers of a query go, if not just where the query says."""
@@ -623,31 +621,15 @@ class Windrow:
             ways = [f"not to be had: {error.message}"]
         return replace(explanation, runs=(*explanation.runs, *(f"once    {way}" for way in ways)))
 
-    def _declare(self, stream: Stream) -> None:
-        self._catalog.add(stream)
-        self._do(bound_statements.DeclareStream(stream))
-
-    def _register(self, query: StandingQuery, function: Callable[[pa.Table, int], None] | None) -> None:
-        self._catalog.add(query)
-        sink = Callback(query.name, function) if function else self._sink_of(query)
-        try:
-            register(self._engine, bound_statements.RegisterQuery(query), sink)
-        except BaseException:
-            self._catalog.drop("QUERY", query.name)
-            raise
-
     def _shown(self, kind: str) -> pa.Table:
-        match kind:
-            case "GAPS":
-                return show.show_gaps(self.queries)
-            case "ARCHIVE":
-                return show.show_archives(self.archives)
-            case "QUERY":
-                return show.show_queries(self.queries)
-            case "STREAM":
-                return show.show_streams(self.streams, self._catalog)
-            case _:
-                return show.show_tables(self.tables, self._catalog)
+        shown = {
+            "GAPS": lambda: show.show_gaps(self.queries),
+            "ARCHIVE": lambda: show.show_archives(self.archives),
+            "QUERY": lambda: show.show_queries(self.queries),
+            "STREAM": lambda: show.show_streams(self.streams, self._catalog),
+            "TABLE": lambda: show.show_tables(self.tables, self._catalog),
+        }
+        return shown[kind]()
 
     # ------------------------------------------------------------ running
 
@@ -664,17 +646,16 @@ class Windrow:
 
         A query that fails is stopped and the others go on; when they are done, the first failure is raised.
         """
-        self._begin(trigger, once=once, flush=flush, watch=watch)
-        assert self._loop is not None
-        with standing_here(self._loop.stop):
-            self._run_loop()
+        loop = self._begin(trigger, once=once, flush=flush, watch=watch)
+        with standing_here(loop.stop):
+            self._run_loop(loop)
         self._raise_failure()
 
     @checked
     def start(self, trigger: str = "0 seconds") -> None:
         """Run in the background until `stop`."""
-        self._begin(trigger, once=False, flush=False, watch=lambda: None)
-        self._thread = threading.Thread(target=self._run_loop, name="windrow", daemon=True)
+        loop = self._begin(trigger)
+        self._thread = threading.Thread(target=self._run_loop, args=(loop,), name="windrow", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -682,8 +663,7 @@ class Windrow:
 
         Of a run in the background, it raises what has gone wrong.
         """
-        loop = self._loop
-        if loop is not None:
+        if (loop := self._loop) is not None:
             loop.stop()
         if self._thread is not threading.current_thread():
             self.wait()
@@ -762,30 +742,40 @@ class Windrow:
             self._check_declared()
             self._engine.epoch(promises=[promise])
 
-    def _begin(self, trigger: str, *, once: bool, flush: bool, watch: Callable[[], None]) -> None:
+    def _begin(
+        self,
+        trigger: str,
+        *,
+        once: bool = False,
+        flush: bool = False,
+        watch: Callable[[], None] = lambda: None,
+    ) -> Loop:
         if self._loop is not None:
             raise StateError("this engine is running already", code="running", hint="stop() it first")
         self._check_declared()
         self._refreshing.begin()
         self._failure = self._engine.ended = None
-        self._engine.limit = None if once else _limit(trigger)
+        seconds = _seconds(trigger)
+        # how long an epoch should take: until the next one, or a second if they follow at once
+        self._engine.limit = None if once else max(seconds, 1.0)
+        found = {name: self._source_of(name, stream) for name, stream in self._catalog.streams.items()}
         self._loop = Loop(
             self._engine,
-            self._opened_sources(),
+            {**self._sources, **found},
             self._folder / CHECKPOINTS,
             trigger=trigger,
-            period=_seconds(trigger),
+            period=seconds,
             once=once,
             flush=flush,
             watch=watch,
             tables=self._refreshing,
         )
+        return self._loop
 
-    def _run_loop(self) -> None:
-        assert self._loop is not None
+    def _run_loop(self, loop: Loop) -> None:
         try:
             with failures.job_failed("running the queries"):
-                self._loop.run()
+                loop.run()
             self._engine.deliver()
             self._engine.commit()
         except BaseException as error:  # noqa: BLE001  it is raised again by the thread that asked for the run
@@ -827,10 +817,6 @@ class Windrow:
     def undeclared(self) -> list[str]:
         """Queries that only the state directory still knows: each is to be declared or dropped."""
         return sorted(set(self._engine.last.queries) - set(self._engine.queries))
-
-    def _opened_sources(self) -> dict[str, Source]:
-        found = {name: self._source_of(name, stream) for name, stream in self._catalog.streams.items()}
-        return {**self._sources, **found}
 
     def _source_of(self, name: str, stream: Stream) -> Source:
         """Where the rows of a stream come from; if that does not answer, what opens it once it does."""
@@ -879,11 +865,6 @@ class Windrow:
             if error is None:
                 raise
             error.add_note(f"and then, at the end of `with`: {another}")  # the first error is the one to see
-
-
-def _limit(trigger: str) -> float:
-    """How long an epoch should take: until the next one, or a second if they follow at once."""
-    return max(_seconds(trigger), 1.0)
 
 
 def _seconds(trigger: str) -> float:

@@ -368,6 +368,7 @@ def test_the_log_keeps_the_newest_and_tells_what_is_gone(tmp_path: Path) -> None
     log.keep_only({"q": ("q@1", 0)})
     for commit in range(1, 60):
         log.add(_delivery(commit, 50))
+        log.flush()
     assert 0 < log.gone("q") < 59
     assert log.size("q") <= 20_000
     assert log.after("q", ReadPosition(0))[0].commit == log.gone("q") + 1
@@ -391,6 +392,7 @@ def test_the_same_commit_twice_is_kept_once(tmp_path: Path) -> None:
     sink = LoggedSink(log)
     for commit in (1, 2, 2, 1, 3):
         sink.deliver(_delivery(commit, 2500))
+    log.flush()
     places = [part.place for part in log.after("q", ReadPosition(0), 100_000)]
     assert places == [ReadPosition(c, p) if p < 2 else ReadPosition(c) for c in (1, 2, 3) for p in range(3)]
     log.close()
@@ -401,6 +403,7 @@ def test_the_log_outlives_the_process_and_forgets_dropped_queries(tmp_path: Path
     log.keep_only({"q": ("q@1", 0), "r": ("r@1", 0)})
     for name in ("q", "r"):
         log.add(_delivery(5, 10, name))
+        log.flush()
     log.close()
     log = AnswerLog(tmp_path / "answers.db")
     log.keep_only({"q": ("q@1", 0), "r": ("r@9", 8)})

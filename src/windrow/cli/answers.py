@@ -29,8 +29,6 @@ class Answers:
 
 
 class AnswersByQuery(dict[str, "LastAnswers"]):
-    """The last answers of queries, by name."""
-
     def sink(self, query: str) -> LastAnswers:
         """Where the answers of a query go, to be kept."""
         self[query] = LastAnswers()
@@ -75,12 +73,10 @@ class LastAnswers(Sink):
 
     @property
     def last(self) -> Answers | None:
-        """The answers of the newest instant."""
         with self._lock:
             return self._kept[-1] if self._kept else None
 
     def since(self, number: int) -> list[Answers]:
-        """What came after the instant with this number, as far as it is kept."""
         with self._lock:
             return [answers for answers in self._kept if answers.number > number]
 

@@ -227,7 +227,6 @@ class Screen:
 
 
 def _queries(queries: Sequence[QueryNow], layout: Screen) -> Table:
-    """Side by side, and as many answers of each as fit."""
     grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
     for _ in range(layout.across):
         grid.add_column(ratio=1)
@@ -239,7 +238,6 @@ def _queries(queries: Sequence[QueryNow], layout: Screen) -> Table:
 
 
 def rows_shown(query: QueryNow, lines: int) -> int:
-    """How many answers of a query are drawn in so many lines."""
     fit, answers = lines - 2, query.answers
     if answers is None or fit < 1:
         return 0

@@ -160,7 +160,6 @@ def summary(snapshot: RunSnapshot, seconds: float, before: RunSnapshot | None = 
 
 
 def answer_lines(name: str, answers: Answers, most: int) -> list[str]:
-    """The answers of one instant as a small table."""
     shown = answers.rows[:most]
     lines = [f"{name} at {value(answers.at)}: {counted(answers.total, 'row')}"]
     lines += table_of(answers.columns, shown)

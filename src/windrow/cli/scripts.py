@@ -59,7 +59,6 @@ def read_script(file: Path) -> str:
 
 
 def name_of(file: Path) -> str:
-    """What a script is called in messages."""
     return "<stdin>" if file == STDIN else str(file)
 
 
@@ -109,7 +108,6 @@ def check(
 
 
 def _described(statement: bound_statements.BoundStatement) -> tuple[str, str, str]:
-    """Kind, name and what it comes to."""
     from windrow.language.binder import bound_statements
 
     match statement:

@@ -68,12 +68,10 @@ def serve(
 
 
 def is_installed() -> bool:
-    """Whether the server's libraries are there, which are an extra."""
     return all(find_spec(name) is not None for name in ("fastapi", "uvicorn"))
 
 
 def check_installed() -> None:
-    """Refuse to go on without the server's libraries."""
     if not is_installed():
         raise StateError(
             "the server needs fastapi and uvicorn, which are not installed",

@@ -192,12 +192,10 @@ class ShellSession:
 
     @property
     def catalog(self) -> Catalog:
-        """What is declared."""
         return self._declared.catalog
 
     @property
     def commands(self) -> list[str]:
-        """The commands, in the order of `.help`."""
         return [*self._commands, ".quit"]
 
     def take(self, text: str) -> bool:
@@ -221,7 +219,6 @@ class ShellSession:
         return True
 
     def close(self) -> None:
-        """End the run, if there is one."""
         if self._starting is not None:
             wait([self._starting])
         self._open.close()
@@ -377,7 +374,6 @@ class ShellSession:
         print(f"stopped at commit {engine.commit}")
 
     def _running(self) -> Windrow:
-        """The engine, if it runs; what has ended it is told with the other problems."""
         self._await_start()
         engine = self._engine
         if engine is None or not engine.is_running:

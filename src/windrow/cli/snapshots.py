@@ -26,8 +26,6 @@ _TIMES = ("TIMESTAMP", "DATE")
 
 @dataclass(frozen=True)
 class StreamNow:
-    """How far a stream is."""
-
     name: str
     rows: int
     rate: float
@@ -40,7 +38,6 @@ class StreamNow:
 
     @property
     def lag(self) -> Instant | None:
-        """How far answers are behind the newest row."""
         return None if self.greatest is None else max(0, self.greatest - self.clock)
 
 
@@ -68,17 +65,14 @@ class RunSnapshot:
 
     @property
     def rows_in(self) -> int:
-        """Rows of all streams, late ones included."""
         return sum(stream.rows for stream in self.streams)
 
     @property
     def rows_out(self) -> int:
-        """Answers of all queries."""
         return sum(query.rows for query in self.queries)
 
     @property
     def late(self) -> int:
-        """Late rows."""
         return sum(stream.late for stream in self.streams)
 
 

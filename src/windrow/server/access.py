@@ -17,13 +17,16 @@ import ipaddress
 import re
 import secrets
 from asyncio import timeout
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 
 from windrow.errors import QueryError, StateError
 from windrow.server.formats import as_json
@@ -102,6 +105,7 @@ _BODY_SECONDS = 60.0
 #: so much of what a refused client sends is still taken
 _DRAIN_SECONDS, _DRAIN_BYTES = 1.0, 1 << 20
 _SLASH = "\0"
+_BEARER = 'Bearer realm="windrow"'
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -189,7 +193,6 @@ class AccessTokens:
 
     @classmethod
     def made(cls) -> tuple[AccessTokens, str]:
-        """A new token that may do everything, and its text."""
         text = secrets.token_urlsafe(32)
         return cls.of([text]), text
 
@@ -201,7 +204,6 @@ class AccessTokens:
         return _matched(token, self._known)
 
     def cookie_role(self, cookie: str) -> str | None:
-        """The role of a page's cookie."""
         return _matched(cookie, self._cookies)
 
 
@@ -218,19 +220,27 @@ def _matched(given: str, known: Iterable[tuple[bytes, str]]) -> str | None:
     return role
 
 
-@dataclass(frozen=True)
 class RefusedError(Exception):
-    """A request that goes no further."""
+    """A request that goes no further, with its answer."""
 
-    status: int
-    code: str
-    message: str
-    hint: str | None = None
-    headers: tuple[tuple[str, str], ...] = ()
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        hint: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code, self.response = code, told(status, code, message, hint, headers)
 
-    @property
-    def body(self) -> bytes:
-        return as_json({"code": self.code, "message": self.message, "span": None, "hint": self.hint})
+
+def told(
+    status: int, code: str, message: str, hint: str | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """What is wrong, as an answer."""
+    body = as_json({"code": code, "message": message, "span": None, "hint": hint})
+    return Response(body, status, headers, "application/json")
 
 
 @dataclass
@@ -251,7 +261,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = _headers_of(scope)
+        headers = Headers(scope=scope)
         scope["path"] = path_of(scope["path"], scope.get("raw_path") or b"")
         try:
             self._check_host(headers)
@@ -262,13 +272,19 @@ class Guard:
             body = await self._body(scope, headers, receive)
         except RefusedError as refusal:
             await _drain(receive)
-            await self._refuse(scope, headers, refusal, send)
+            response = refusal.response
+            wants_page = scope["path"] == "/" and "text/html" in headers.get("accept", "")
+            if refusal.code == "no-token" and wants_page and self.login_page:
+                response = Response(self.login_page, response.status_code, media_type="text/html")
+                response.headers["www-authenticate"] = _BEARER
+            response.headers["connection"] = "close"
+            await response(scope, receive, _with_headers(scope, send))
             return
         await self.app(scope, _replayed(body, receive), _with_headers(scope, send))
 
     # ------------------------------------------------------------ checks
 
-    def _check_host(self, headers: dict[str, str]) -> None:
+    def _check_host(self, headers: Headers) -> None:
         """A page elsewhere may give this machine a name of its own, and would be of our origin then."""
         name = _host_name(headers.get("host", ""))
         if self.hosts is not None and name not in self.hosts and not is_loopback(name):
@@ -279,7 +295,7 @@ class Guard:
                 "use 127.0.0.1 or localhost, or start it with --host",
             )
 
-    def _role(self, scope: Scope, headers: dict[str, str]) -> str | None:
+    def _role(self, scope: Scope, headers: Headers) -> str | None:
         if not self.tokens:
             return WRITE
         scheme, _, token = headers.get("authorization", "").partition(" ")
@@ -298,12 +314,12 @@ class Guard:
                 "no-token",
                 "this needs a token",
                 "send it as `Authorization: Bearer TOKEN`",
-                (("www-authenticate", 'Bearer realm="windrow"'),),
+                {"www-authenticate": _BEARER},
             )
         if role != WRITE and needs_write(scope["method"], path):
             raise RefusedError(403, "read-only", "this token may read only", "use one whose role is `write`")
 
-    def _check_origin(self, scope: Scope, headers: dict[str, str]) -> None:
+    def _check_origin(self, scope: Scope, headers: Headers) -> None:
         """What writes or follows comes from a page of ours, or from no page."""
         follows = scope["path"].endswith("/events")
         if scope["method"] in ("GET", "HEAD", "OPTIONS") and not follows:
@@ -313,7 +329,7 @@ class Guard:
         if not is_ours or site not in ("none", "same-origin"):
             raise RefusedError(403, "wrong-origin", "this comes from a page of another site")
 
-    async def _body(self, scope: Scope, headers: dict[str, str], receive: Receive) -> bytes:
+    async def _body(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
         """All of the body, if it is not too large, and does not take too long to come."""
         if scope["method"] in ("GET", "HEAD", "DELETE", "OPTIONS"):
             return b""
@@ -339,17 +355,6 @@ class Guard:
             raise RefusedError(
                 408, "too-slow", f"the body did not come within {_BODY_SECONDS:.0f} s"
             ) from None
-
-    async def _refuse(self, scope: Scope, headers: dict[str, str], refusal: RefusedError, send: Send) -> None:
-        wants_page = scope["path"] == "/" and "text/html" in headers.get("accept", "")
-        body, kind = refusal.body, "application/json"
-        if refusal.code == "no-token" and wants_page and self.login_page:
-            body, kind = self.login_page, "text/html; charset=utf-8"
-        given = [("content-type", kind), ("content-length", str(len(body))), ("connection", "close")]
-        guarded = _with_headers(scope, send)
-        encoded = [(name.encode(), value.encode()) for name, value in (*given, *refusal.headers)]
-        await guarded({"type": "http.response.start", "status": refusal.status, "headers": encoded})
-        await guarded({"type": "http.response.body", "body": body if scope["method"] != "HEAD" else b""})
 
 
 async def _drain(receive: Receive) -> None:
@@ -379,7 +384,6 @@ def path_of(path: str, raw: bytes) -> str:
 
 
 def name_of(part: str) -> str:
-    """A name that was part of such a path."""
     return part.replace(_SLASH, "/")
 
 
@@ -394,14 +398,6 @@ def needs_write(method: str, path: str) -> bool:
 
 def _too_large(most: int) -> RefusedError:
     return RefusedError(413, "too-large", f"a body has at most {most} bytes here", "send less at a time")
-
-
-def _headers_of(scope: Scope) -> dict[str, str]:
-    """By name in small letters; of several of a name, the first."""
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        found.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
-    return found
 
 
 def _host_name(host: str) -> str:
@@ -439,12 +435,11 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 def _with_headers(scope: Scope, send: Send) -> Send:
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
-            have = {name.lower() for name, _ in message.get("headers", ())}
-            more = dict(_HEADERS)
-            if not scope["path"].startswith("/page/"):
-                more["cache-control"] = "no-store"
-            added = [(k.encode(), v.encode()) for k, v in more.items() if k.encode() not in have]
-            message = {**message, "headers": [*message.get("headers", ()), *added]}
+            headers = MutableHeaders(raw=list(message.get("headers", ())))
+            is_asset = scope["path"].startswith("/page/")
+            for name, value in (_HEADERS if is_asset else {**_HEADERS, "cache-control": "no-store"}).items():
+                headers.setdefault(name, value)
+            message = {**message, "headers": headers.raw}
         await send(message)
 
     return guarded

@@ -65,7 +65,6 @@ class ReadPosition:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """What `str` wrote, or an error."""
         found = _PLACE.fullmatch(text.strip())
         if found is None:
             raise QueryError(
@@ -93,12 +92,10 @@ class Part:
 
     @property
     def place(self) -> ReadPosition:
-        """Where a reader is who has it."""
         return ReadPosition(self.commit) if self.is_last else ReadPosition(self.commit, self.number)
 
     @property
     def table(self) -> pa.Table:
-        """Its rows."""
         with pa.ipc.open_stream(self.body) as reader:
             return reader.read_all()
 
@@ -114,6 +111,7 @@ class AnswerLog:
     ...     log = AnswerLog(Path(folder) / "answers.db")
     ...     for commit in (1, 2, 2):
     ...         log.add(Delivery("top", commit, table.schema, lambda: iter([table])))
+    ...     log.flush()
     ...     [part.commit for part in log.after("top", ReadPosition(0))], log.last("top")
     ...     log.close()
     ([1, 2], ReadPosition(commit=2, part=2147483647))
@@ -138,10 +136,10 @@ class AnswerLog:
 
     # ------------------------------------------------------------ writing
 
-    def add(self, delivery: Delivery, *, flush: bool = True) -> None:
-        """The answers of a commit; if they are there already, nothing happens. Without `flush` they are there
-        for readers, and durable, with the next call of it."""
-        parts = [_body(part) for part in _parts(delivery)]
+    def add(self, delivery: Delivery) -> None:
+        """The answers of a commit; if they are there already, nothing happens. With the next `flush` they are
+        there for readers, and durable."""
+        parts = list(_bodies(delivery))
         if not parts:
             return
         last = len(parts) - 1
@@ -158,8 +156,6 @@ class AnswerLog:
                 self._sizes[delivery.query] = self._sizes.get(delivery.query, 0) + sum(r[5] for r in rows)
                 self._shorten(found, delivery.query)
             self._fresh.append(delivery.query)
-        if flush:
-            self.flush()
 
     def flush(self) -> None:
         """Make durable what was added, and tell who listens."""
@@ -227,7 +223,6 @@ class AnswerLog:
         return self._read("(place, part) > (?, ?) ORDER BY place, part", query, place, rows)
 
     def before(self, query: str, place: ReadPosition, rows: int = PART_ROWS) -> list[Part]:
-        """What comes before a place and is not at it, newest first."""
         return self._read("(place, part) < (?, ?) ORDER BY place DESC, part DESC", query, place, rows)
 
     def _read(self, where: str, query: str, place: ReadPosition, rows: int) -> list[Part]:
@@ -259,13 +254,11 @@ class AnswerLog:
         return int(row[0]) if row else 0
 
     def size(self, query: str) -> int:
-        """Bytes that are kept."""
         return self._sizes.get(query, 0)
 
     # ------------------------------------------------------------ the file
 
     def close(self) -> None:
-        """Let go of the file."""
         with self._lock:
             self._closed = True
             for connection in self._opened:
@@ -316,13 +309,13 @@ class LoggedSink(Sink):
 
     guarantee = "exactly once, in the server's log of answers"
 
-    def __init__(self, log: AnswerLog, then: Sink | None = None, *, flushes: bool = True) -> None:
-        self._log, self._then, self._flushes = log, then, flushes
+    def __init__(self, log: AnswerLog, then: Sink | None = None) -> None:
+        self._log, self._then = log, then
         if then is not None:
             self.guarantee = then.guarantee
 
     def deliver(self, delivery: Delivery) -> None:
-        self._log.add(delivery, flush=self._flushes)
+        self._log.add(delivery)
         if self._then is not None:
             self._then.deliver(delivery)
 
@@ -331,15 +324,12 @@ class LoggedSink(Sink):
             self._then.close()
 
 
-def _parts(delivery: Delivery) -> Iterator[pa.Table]:
+def _bodies(delivery: Delivery) -> Iterator[tuple[int, bytes]]:
+    """The parts of a delivery: how many rows, and these."""
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
     for piece in delivery.pieces():
         for start in range(0, piece.num_rows, PART_ROWS):
-            yield piece.slice(start, PART_ROWS)
-
-
-def _body(part: pa.Table) -> tuple[int, bytes]:
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with pa.ipc.new_stream(sink, part.schema, options=options) as writer:
-        writer.write_table(part.combine_chunks())
-    return part.num_rows, sink.getvalue().to_pybytes()
+            part, sink = piece.slice(start, PART_ROWS), pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, part.schema, options=options) as writer:
+                writer.write_table(part.combine_chunks())
+            yield part.num_rows, sink.getvalue().to_pybytes()

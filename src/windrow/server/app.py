@@ -23,8 +23,8 @@ from windrow.errors import StateError, WindrowError
 from windrow.language.binder.once import Once
 from windrow.redaction import redacted
 from windrow.server import formats
-from windrow.server.access import COOKIE, AccessTokens, BusyError, Gate, Guard, cookie_of, name_of
-from windrow.server.answers import ALL_PARTS, ReadPosition
+from windrow.server.access import COOKIE, AccessTokens, BusyError, Gate, Guard, cookie_of, name_of, told
+from windrow.server.answers import ReadPosition
 from windrow.server.events import EventStream, Feeds
 from windrow.server.metrics import CONTENT_TYPE, Metrics, figures_of_clients
 from windrow.server.page import Pages
@@ -53,10 +53,13 @@ _STATUS = {
 Name = Annotated[str, AfterValidator(name_of)]
 
 
-class Statements(BaseModel):
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Statements(Strict):
     """Statements, separated by `;`."""
 
-    model_config = ConfigDict(extra="forbid")
     sql: str = Field(min_length=1, examples=["SHOW QUERIES"])
 
 
@@ -66,17 +69,15 @@ class Unfinished(Statements):
     offset: int = Field(ge=0, examples=[12])
 
 
-class Share(BaseModel):
+class Share(Strict):
     """How many windows are left out."""
 
-    model_config = ConfigDict(extra="forbid")
     share: float | None = Field(default=None, ge=0, le=1, examples=[0.5])
 
 
-class Times(BaseModel):
+class Times(Strict):
     """A multiple of the declared rate."""
 
-    model_config = ConfigDict(extra="forbid")
     times: float = Field(gt=0, le=1000, examples=[3])
 
 
@@ -230,13 +231,6 @@ def refused(error: WindrowError) -> Response:
     return Response(formats.as_json(problem(error)), status, headers, formats.JSON)
 
 
-def _told(
-    status: int, code: str, message: str, hint: str | None = None, headers: dict[str, str] | None = None
-) -> Response:
-    body = {"code": code, "message": message, "span": None, "hint": hint}
-    return Response(formats.as_json(body), status, headers, formats.JSON)
-
-
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(WindrowError)
     async def ours(_: Request, error: WindrowError) -> Response:
@@ -244,7 +238,7 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(BusyError)
     async def busy(_: Request, error: BusyError) -> Response:
-        return _told(429, "busy", str(error), "try again later", {"retry-after": str(error.seconds)})
+        return told(429, "busy", str(error), "try again later", {"retry-after": str(error.seconds)})
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -252,17 +246,17 @@ def _add_errors(app: FastAPI) -> None:
         place = ".".join(str(each) for each in first.get("loc", ()))
         is_json = "json" in request.headers.get("content-type", formats.JSON)
         hint = None if is_json else f"send it with the header `content-type: {formats.JSON}`"
-        return _told(422, "bad-request", redacted(f"{place}: {first.get('msg', 'is not valid')}")[:400], hint)
+        return told(422, "bad-request", redacted(f"{place}: {first.get('msg', 'is not valid')}")[:400], hint)
 
     @app.exception_handler(HTTPException)
     async def plain(_: Request, error: HTTPException) -> Response:
         code = {404: "no-route", 405: "no-method"}.get(error.status_code, "bad-request")
-        return _told(error.status_code, code, str(error.detail), None, dict(error.headers or {}))
+        return told(error.status_code, code, str(error.detail), None, dict(error.headers or {}))
 
     @app.exception_handler(Exception)
     async def unknown(request: Request, error: Exception) -> Response:
         _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return _told(500, "engine", "the server has failed at this", "its log says how")
+        return told(500, "engine", "the server has failed at this", "its log says how")
 
 
 def _caller(request: Request) -> Caller:
@@ -424,26 +418,14 @@ def _add_queries(app: FastAPI, service: Service, feeds: Feeds) -> None:
     ) -> Response:
         """Committed answers, oldest first after a place, or newest first before one."""
         form = _form(accept)
-        back = (
-            None
-            if before is None
-            else ReadPosition(1 << 50)
-            if before == "end"
-            else ReadPosition.parse(before)
-        )
+        end = ReadPosition(1 << 50)
+        back = end if before == "end" else None if before is None else ReadPosition.parse(before)
         return await asyncio.to_thread(_page, service, form, name, ReadPosition.parse(after), back, limit)
 
     def following(events: AsyncGenerator[bytes, None]) -> EventStream:
         if feeds.clients >= limits.followers:
             raise BusyError(f"{feeds.clients} clients follow answers, and no more may", 5)
-
-        def begin() -> None:
-            feeds.clients += 1
-
-        def end() -> None:
-            feeds.clients -= 1
-
-        return EventStream(events, limits.follower_seconds, feeds.closed, begin, end)
+        return EventStream(events, limits.follower_seconds, feeds)
 
     @app.get("/api/queries/{name}/events", tags=["queries"], response_class=Response)
     async def events(
@@ -472,19 +454,18 @@ def _page(
     service: Service, form: str, name: str, after: ReadPosition, before: ReadPosition | None, limit: int
 ) -> Response:
     query, parts, more = service.page(name, after, before, limit)
-    tables = [part.table for part in parts]
+    tables = [part.table.cast(query.columns) for part in parts]
+    lost = False
     if before is not None:
         tables = [table.take(list(range(table.num_rows - 1, -1, -1))) for table in tables]
-        place = ReadPosition(parts[-1].commit, parts[-1].number) if parts else before
-        end = str(place) if place.part != ALL_PARTS else str(place.commit)
-        lost = False
+        end = ReadPosition(parts[-1].commit, parts[-1].number) if parts else before
     else:
-        end = str(parts[-1].place if parts else after)
+        end = parts[-1].place if parts else after
         lost = after < ReadPosition(service.answers.gone(query.name)) and after.commit > 0
-    table = formats.joined(query.columns, tables)
-    headers = {"windrow-next": end, "windrow-more": str(more).lower()}
+    table = pa.concat_tables([query.columns.empty_table(), *tables])
+    headers = {"windrow-next": str(end), "windrow-more": str(more).lower()}
     newest = max((part.commit for part in parts), default=None)
-    known = {"query": query.name, "next": end, "more": more, "lost": lost, "newest": newest}
+    known = {"query": query.name, "next": str(end), "more": more, "lost": lost, "newest": newest}
     return _written(table, form, known, headers)
 
 
@@ -517,14 +498,14 @@ def _add_rows(app: FastAPI, service: Service) -> None:
         form = formats.READ.get(kind)
         if form is None:
             hint = f"say `content-type: {next(iter(formats.READ))}`; known are {', '.join(formats.READ)}"
-            return _told(415, "unknown-form", f"rows of `{kind[:80]}` are not read", hint)
+            return told(415, "unknown-form", f"rows of `{kind[:80]}` are not read", hint)
         body = await request.body()
         try:
             found = await asyncio.to_thread(service.push, name, form, body, idempotency_key, _caller(request))
         except WindrowError as error:
-            service.count("push_refused")
+            service.counts["push_refused"] += 1
             return refused(error)
-        service.count("push")
+        service.counts["push"] += 1
         return Response(formats.as_json(found), media_type=formats.JSON)
 
     @app.post("/api/streams/{name}/rate", tags=["streams"])

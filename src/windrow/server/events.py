@@ -14,7 +14,7 @@ import asyncio
 import time
 from asyncio import AbstractEventLoop, Future
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any
@@ -51,11 +51,9 @@ class Bell:
         self.count = 0
 
     def belong_to(self, loop: AbstractEventLoop) -> None:
-        """The loop of those who wait."""
         self._loop = loop
 
     def ring(self, *_: Any) -> None:
-        """Wake all who wait."""
         if self._loop is not None and not self._loop.is_closed():
             with suppress(RuntimeError):  # it is being closed in this moment
                 self._loop.call_soon_threadsafe(self.strike)
@@ -142,7 +140,6 @@ class Tail:
         return self._next[place]
 
     def end(self, error: Exception | None = None) -> None:
-        """No more comes."""
         self.is_over, self.error = True, error
         self.bell.strike()
 
@@ -172,7 +169,6 @@ class Feeds:
         self.closed.set()
 
     def belong_to(self, loop: AbstractEventLoop) -> None:
-        """The loop all clients are served in."""
         self.answers.belong_to(loop)
         self.changes.belong_to(loop)
 
@@ -363,22 +359,14 @@ def _text_of(part: Part, most: int) -> bytes:
 class EventStream(Response):
     """A response that sends events until they end or the client has left, or takes too long to take."""
 
-    def __init__(
-        self,
-        events: AsyncGenerator[bytes, None],
-        seconds: float,
-        closed: asyncio.Event,
-        begin: Callable[[], None] = lambda: None,
-        end: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, events: AsyncGenerator[bytes, None], seconds: float, feeds: Feeds) -> None:
         super().__init__(media_type="text/event-stream", headers={"x-accel-buffering": "no"})
-        self._events, self._seconds, self._closed = events, seconds, closed
-        self._begin, self._end = begin, end
+        self._events, self._seconds, self._feeds = events, seconds, feeds
 
     async def __call__(self, scope: access.Scope, receive: access.Receive, send: access.Send) -> None:
-        self._begin()
+        self._feeds.clients += 1
         headers = [each for each in self.raw_headers if each[0] != b"content-length"]
-        whiles = self._send(headers, send), _left(receive), self._closed.wait()
+        whiles = self._send(headers, send), _left(receive), self._feeds.closed.wait()
         tasks = {asyncio.ensure_future(each) for each in whiles}
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -386,7 +374,7 @@ class EventStream(Response):
                 if not isinstance(task.exception(), TimeoutError | OSError | None):
                     task.result()
         finally:
-            self._end()
+            self._feeds.clients -= 1
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -35,7 +35,6 @@ READ: Mapping[str, str] = {
     CSV: CSV,
     ARROW: ARROW,
 }
-_KINDS_OF_TEXT = (Kind.STRING,)
 
 
 def chosen(accept: str | None) -> str | None:
@@ -69,22 +68,18 @@ def _quality(parameters: Iterable[str]) -> float:
 
 
 def columns_of(schema: pa.Schema) -> list[dict[str, str]]:
-    """Names and types."""
     return [{"name": field.name, "type": str(field.type)} for field in schema]
 
 
 def as_json_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows as JSON has them."""
     return list(json_rows(table))
 
 
 def as_csv(table: pa.Table) -> bytes:
-    """A header, and a line for each row."""
     return "\n".join([csv_header(table.schema), *csv_lines(table), ""]).encode()
 
 
 def as_arrow(table: pa.Table) -> bytes:
-    """An Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -92,7 +87,6 @@ def as_arrow(table: pa.Table) -> bytes:
 
 
 def as_json(value: Any) -> bytes:
-    """One JSON text."""
     return json_line(value).encode()
 
 
@@ -103,12 +97,7 @@ def read_rows(stream: Stream, form: str, body: bytes) -> pa.Table:
     """The rows of a body as a table with just the columns of the stream; an error names line and column."""
     if form == ARROW:
         return _from_arrow(stream, body)
-    if form == CSV:
-        lines: Iterator[tuple[int, Any]] = _csv_rows(stream, body)
-    elif form == LINES:
-        lines = _json_lines(stream, body)
-    else:
-        lines = _json_array(stream, body)
+    lines = {CSV: _csv_rows, LINES: _json_lines, JSON: _json_array}[form](stream, body)
     names = {name.lower(): name for name in stream.schema.names}
     rows = [_row(stream, names, number, found, from_text=form == CSV) for number, found in lines]
     return published(frame_of(stream.schema, rows).to_arrow(), rows_schema(stream.schema))
@@ -146,7 +135,7 @@ def _row(
 
 def _value(value: Any, kind: DataType, where: str, *, from_text: bool) -> Any:
     """A value of JSON or CSV as its column has it."""
-    if value is None or (from_text and value == "" and kind.kind not in _KINDS_OF_TEXT):
+    if value is None or (from_text and value == "" and kind.kind is not Kind.STRING):
         return None
     try:
         return _read(value, kind, from_text=from_text)
@@ -174,9 +163,7 @@ def _read(value: Any, kind: DataType, *, from_text: bool) -> Any:
                 raise ValueError(value)
             return float(value)
         case Kind.BOOLEAN if from_text:
-            return (
-                {"true": True, "false": False}[value.lower()] if value.lower() in ("true", "false") else value
-            )
+            return {"true": True, "false": False}.get(value.lower(), value)
         case Kind.STRING:
             return value
         case Kind.TINYINT | Kind.SMALLINT | Kind.INT | Kind.BIGINT if from_text:
@@ -273,8 +260,3 @@ def _from_arrow(stream: Stream, body: bytes) -> pa.Table:
     if stream.wattr in wanted.names and table[stream.wattr].null_count:
         raise DataError(f"a row for stream `{stream.name}` has no `{stream.wattr}`", code="null-wattr")
     return table
-
-
-def joined(schema: pa.Schema, tables: list[pa.Table]) -> pa.Table:
-    """All rows, of a log whose columns are those of the query."""
-    return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])

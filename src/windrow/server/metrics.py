@@ -232,7 +232,6 @@ class Scraped:
 
     @property
     def url(self) -> str:
-        """Where it is scraped."""
         host, port = self._server.server_address[:2]
         return f"http://{host!s}:{port}/metrics"
 

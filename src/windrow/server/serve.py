@@ -56,21 +56,17 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """Where a browser finds it."""
         shown = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
         return f"http://[{shown}]:{self.port}/" if ":" in shown else f"http://{shown}:{self.port}/"
 
     def run(self) -> None:
-        """Serve until `stop`, or a signal."""
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """End soon; any thread may call this."""
         self._server.should_exit = True
 
     @property
     def is_started(self) -> bool:
-        """Whether it answers."""
         return self._server.started
 
 

@@ -9,6 +9,7 @@ import json
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from threading import Lock
@@ -64,7 +65,6 @@ class Runner:
         self._thread = threading.Thread(target=self._live, name="windrow epochs", daemon=True)
 
     def start(self) -> None:
-        """Begin, in a thread."""
         self._thread.start()
 
     def changed(self, *, streams: bool) -> None:
@@ -75,7 +75,6 @@ class Runner:
             self._windrow.stop()
 
     def close(self, timeout: float = 60.0) -> None:
-        """End after the epoch that is under way."""
         self._closing.set()
         self._changed.set()
         self._windrow.stop()
@@ -166,8 +165,6 @@ class ClientLimits:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks for something, for the audit."""
-
     role: str = "write"
     address: str = "-"
 
@@ -188,8 +185,8 @@ class Service:
         #: whether streams have to say where their rows come from; without that, nothing could run
         self._needs_sources = needs_sources
         self.answers = AnswerLog(windrow.folder / "answers" / "answers.db")
-        windrow.default_sink = lambda query: LoggedSink(self.answers, flushes=False)
-        windrow.beside_sink = lambda query, sink: LoggedSink(self.answers, sink, flushes=False)
+        windrow.default_sink = lambda query: LoggedSink(self.answers)
+        windrow.beside_sink = lambda query, sink: LoggedSink(self.answers, sink)
         windrow.flushes.append(self.answers.flush)
         self._statements, self._pictures = Lock(), Lock()
         self._recent: dict[tuple[str, int, int, str | None], tuple[float, dict[str, Any]]] = {}
@@ -202,28 +199,18 @@ class Service:
         self._declare_remembered()
         self._keep_answers()
         self.watch = Watch(windrow)
-        self._counts = {"select": 0, "select_refused": 0, "select_failed": 0, "push": 0, "push_refused": 0}
+        #: how often what was done over HTTP since this process runs, for metrics
+        self.counts = Counter[str]()
 
     def start(self) -> None:
-        """Run the queries, in the background."""
         self.runner.start()
 
     def close(self) -> None:
-        """End the run; what is committed stays, also the log of answers."""
         self.runner.close()
         try:
             self.windrow.close()
         finally:
             self.answers.close()
-
-    def count(self, what: str) -> None:
-        """One more of something that metrics tell."""
-        self._counts[what] += 1
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How often what was done since this process runs."""
-        return dict(self._counts)
 
     def _tell(self) -> None:
         for listener in list(self.listeners):
@@ -254,17 +241,14 @@ class Service:
     def _check_sources(self, text: str, bound: Sequence[bound_statements.BoundStatement]) -> None:
         """Refuse a stream without a source: a run would end with it, and all others too."""
         for statement, written in zip(bound, parse_script(text), strict=True):
-            if (
-                isinstance(statement, bound_statements.DeclareStream)
-                and statement.stream.source is None
-                and self._needs_sources
-            ):
-                raise QueryError(
-                    f"stream `{statement.stream.name}` has no source",
-                    code="no-source",
-                    span=written.span,
-                    hint="declare it with FROM '…': files, a generator, Kafka; see docs/sources.md",
-                ).located(text)
+            match statement:
+                case bound_statements.DeclareStream(stream) if stream.source is None and self._needs_sources:
+                    raise QueryError(
+                        f"stream `{stream.name}` has no source",
+                        code="no-source",
+                        span=written.span,
+                        hint="declare it with FROM '…': files, a generator, Kafka; see docs/sources.md",
+                    ).located(text)
 
     def _inputs(self) -> tuple[list[str], list[str]]:
         return list(self.windrow.streams), list(self.windrow.tables)
@@ -308,9 +292,8 @@ class Service:
                 self.windrow.declare(text)
 
     def _keep_answers(self) -> None:
-        queries = self.windrow.queries
-        began = {name: int(query.id.rpartition("@")[2]) - 1 for name, query in queries.items()}
-        known = {name: (query.id, began[name]) for name, query in queries.items()}
+        ids = {name: query.id for name, query in self.windrow.queries.items()}
+        known = {name: (id_, int(id_.rpartition("@")[2]) - 1) for name, id_ in ids.items()}
         self.answers.keep_only(known, self.windrow.undeclared)
 
     def drop(self, name: str, caller: Caller) -> None:
@@ -351,7 +334,6 @@ class Service:
         return [{**each, "span": span} for each, span in zip(found, spans, strict=True)]
 
     def complete(self, text: str, offset: int) -> dict[str, Any]:
-        """What can be typed at a place, as editors are told."""
         start, found = suggestions(text, min(offset, len(text)), self.windrow.catalog)
         return {"start": start, "items": [asdict(each) for each in found]}
 
@@ -365,21 +347,18 @@ class Service:
     def note_select(self, query: str | Once, caller: Caller, began: float, outcome: str) -> None:
         """A SELECT is over: its line in the audit, and one more in the metrics."""
         known = {"done": "select", "busy": "select_refused"}
-        self.count(known.get(outcome, "select_failed"))
+        self.counts[known.get(outcome, "select_failed")] += 1
         self._write_audit("select", query if isinstance(query, str) else "SELECT …", caller, began, outcome)
 
     # ------------------------------------------------------------ looking
 
     def query(self, name: str) -> Query:
-        """A standing query by name, in any case."""
         return _found(self.windrow.queries, name)
 
     def stream(self, name: str) -> StreamView:
-        """A stream by name, in any case."""
         return _found(self.windrow.streams, name)
 
     def details(self, name: str) -> dict[str, Any]:
-        """All that is known of a query: progress, plan, costs, sharing, gaps."""
         return steady(lambda: self._details(name))
 
     def _details(self, name: str) -> dict[str, Any]:
@@ -387,24 +366,19 @@ class Service:
         explained = query.explain(analyze=True)
         looks: list[dict[str, Any]] = self.watch.look()["queries"]
         known = next((each for each in looks if each["name"] == query.name), {})
-        owned = self.windrow.footprint.bytes_by_owner.get(query.id, 0)
         return {
             **known,
             "columns": columns_of(query.columns),
             "plan": as_dict(explained),
             "text": render(explained),
-            "gaps": self.gaps(query),
+            "gaps": as_json_rows(query.gaps),
             "keeps_all": query.keeps_all,
             "partners": query.partners,
-            "state_bytes": owned,
+            "state_bytes": self.windrow.footprint.bytes_by_owner.get(query.id, 0),
             "log_bytes": self.answers.size(query.name),
             "log_from": self.answers.gone(query.name),
             "last": str(self.answers.last(query.name)),
         }
-
-    def gaps(self, query: Query) -> list[dict[str, Any]]:
-        """The windows that were left out, as runs."""
-        return as_json_rows(query.gaps)
 
     def page(
         self, name: str, after: ReadPosition | None, before: ReadPosition | None, rows: int
@@ -439,7 +413,12 @@ class Service:
 
     def _sample(self, view: StreamView, span: int, rows: int, column: str | None) -> dict[str, Any]:
         """Rows of the last `span` ticks, or of as many as are kept."""
-        wanted = [view.wattr, *([_column(view, column)] if column else [])]
+        wanted = [view.wattr]
+        if column:
+            known = _known(view.columns, column)
+            if known is None:
+                raise QueryError(f"stream `{view.name}` has no column `{column[:80]}`", code="unknown-column")
+            wanted.append(known)
         columns = ", ".join(backquoted(each) for each in dict.fromkeys(wanted))
         unit = " MICROSECONDS" if view.columns.get(view.wattr, "TIMESTAMP") in ("TIMESTAMP", "DATE") else ""
         kept = view.kept_for
@@ -468,7 +447,6 @@ class Service:
         return {"stream": view.name, "rows": table.num_rows, "commit": commit}
 
     def quicken(self, name: str, times: float, caller: Caller) -> dict[str, Any]:
-        """A bundled stream comes at its declared rate so many times."""
         began, view = time.perf_counter(), self.stream(name)
         rate = self.windrow.quicken(view.name, times)
         self._write_audit("rate", f"{view.name} x {times:g}", caller, began)
@@ -525,12 +503,9 @@ def _explained(found: Explanation) -> dict[str, Any]:
 
 
 def _found(views: Mapping[str, _View], name: str) -> _View:
-    known = next((each for each in views if each.lower() == name.lower()), name)
-    return views[known]
+    return views[_known(views, name) or name]
 
 
-def _column(view: StreamView, name: str) -> str:
-    known = next((each for each in view.columns if each.lower() == name.lower()), None)
-    if known is None:
-        raise QueryError(f"stream `{view.name}` has no column `{name[:80]}`", code="unknown-column")
-    return known
+def _known(names: Iterable[str], name: str) -> str | None:
+    """A name as it was declared; in a request its letters may be small or capital."""
+    return next((each for each in names if each.lower() == name.lower()), None)

@@ -79,7 +79,6 @@ class Meter:
     _seen: deque[tuple[float, int]] = field(default_factory=deque)
 
     def rate(self, total: int, now: float) -> float:
-        """The rate up to now, when there have been so many in all."""
         while len(self._seen) > 1 and self._seen[1][0] <= now - _MEASURED_OVER:
             self._seen.popleft()
         self._seen.append((now, total))
@@ -119,7 +118,6 @@ class Watch:
         self.look()
 
     def look(self) -> dict[str, Any]:
-        """The engine as it is now."""
         with self._lock:
             now, commit = self._clock(), self._windrow.commit
             if not self._commit_seen or self._commit_seen[-1][0] != commit:
@@ -132,7 +130,7 @@ class Watch:
                 "is_running": self._windrow.is_running,
                 "streams": streams,
                 "queries": queries,
-                "epochs": [_epoch(each) for each in self._newest_epochs()],
+                "epochs": self._newest_epochs(),
                 "problems": [problem(each) for each in self._windrow.problems],
             }
             if now - self._kept_at >= EVERY:
@@ -154,7 +152,7 @@ class Watch:
         """What the page begins with: lines of the streams, and the last epochs."""
         with self._lock:
             lines = {name: list(line) for name, line in self._lines.items()}
-            epochs = [_epoch(each) for each in self._windrow.epochs[-KEPT_LOOKS:]]
+            epochs = list(map(_epoch, self._windrow.epochs[-KEPT_LOOKS:]))
         return {"lines": lines, "epochs": epochs}
 
     def age(self, commit: int | None) -> float:
@@ -165,14 +163,14 @@ class Watch:
             seen = next((at for number, at in self._commit_seen if number >= commit), None)
         return 0.0 if seen is None else self._clock() - seen
 
-    def _newest_epochs(self) -> list[EpochTimes]:
+    def _newest_epochs(self) -> list[dict[str, Any]]:
         """The last ones, of which a reader may have seen some; each is told to `on_epoch` once."""
         epochs = self._windrow.epochs
         for each in epochs:
             if each.number > self._told:
                 self._told = each.number
                 self.on_epoch(each)
-        return epochs[-TOLD_EPOCHS:]
+        return list(map(_epoch, epochs[-TOLD_EPOCHS:]))
 
     def _keep(self, streams: Iterable[dict[str, Any]]) -> None:
         at = round(time.time(), 3)

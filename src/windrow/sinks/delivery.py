@@ -142,7 +142,6 @@ class SinkUrl:
 
     @classmethod
     def parse(cls, text: str) -> SinkUrl:
-        """Take the text apart. A secret in it is refused."""
         refuse_literals(text)
         address, _, tail = text.strip().partition("?")
         scheme, colon, place = address.partition(":")
@@ -167,7 +166,6 @@ class SinkUrl:
                 )
 
     def choice(self, option: str, known: Collection[str], default: str) -> str:
-        """The value of an option that has few."""
         value = self.options.get(option, default).lower()
         if value not in known:
             raise QueryError(

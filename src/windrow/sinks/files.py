@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 
 def csv_header(schema: pa.Schema) -> str:
-    """The names of the columns."""
     return ",".join(map(_quoted, schema.names))
 
 
@@ -76,21 +75,18 @@ ROW_GROUP = 1 << 17
 
 
 def write_parquet(file: BinaryIO, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
-    """Row groups of equal size, the last one excepted."""
     with pq.ParquetWriter(file, schema) as writer:
         for table in regrouped(tables, ROW_GROUP):
             writer.write_table(table, row_group_size=ROW_GROUP)
 
 
 def write_csv(file: BinaryIO, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
-    """A line of names, then a line per row."""
     file.write(f"{csv_header(schema)}\n".encode())
     for table in tables:
         file.write("".join(f"{line}\n" for line in csv_lines(table)).encode())
 
 
 def write_json(file: BinaryIO, schema: pa.Schema, tables: Iterator[pa.Table]) -> None:
-    """An object per row, each on a line of its own."""
     for table in tables:
         file.write("".join(f"{json_line(row)}\n" for row in json_rows(table)).encode())
 

@@ -43,18 +43,15 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def is_bytes(kind: pa.DataType) -> bool:
-    """Whether it is a type of byte strings."""
     variable = types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
     return bool(variable or types.is_fixed_size_binary(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether it is a type of arrays."""
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether it is a type of numbers."""
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 

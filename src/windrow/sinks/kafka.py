@@ -212,7 +212,6 @@ class _Sending:
             self._check(time.monotonic() < limit)
 
     def finish(self) -> None:
-        """Wait until every message has been answered."""
         left = self._producer.flush(self._target.timeout + _GRACE)
         self._check(left == 0)
 

@@ -41,7 +41,6 @@ class BlockCache:
         self._room = 0
 
     def path(self, name: str, number: int) -> Path:
-        """The file of a block."""
         return self._folder / f"{name.replace('/', '-')}.{number}"
 
     def find(self, name: str, number: int) -> tuple[pa.Buffer, int] | None:
@@ -80,7 +79,6 @@ class BlockCache:
                 path.replace(self.path(name, number))
 
     def drop(self, names: Iterable[str]) -> None:
-        """Forget objects that are no more."""
         for name in names:
             number = 0
             with suppress(OSError):

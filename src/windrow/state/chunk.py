@@ -59,8 +59,6 @@ def _whole(key: Key | str) -> Key:
 
 @dataclass(frozen=True)
 class Section:
-    """Where a table is in its file, and what is known of it."""
-
     key: Key
     offset: int
     checksum: int
@@ -72,12 +70,10 @@ class Section:
         return self.offset + self.facts.bytes
 
     def to_json(self) -> list[Any]:
-        """Plain JSON values."""
         return [list(self.key), self.offset, self.checksum, self.facts.to_json()]
 
     @classmethod
     def from_json(cls, stored: list[Any]) -> Section:
-        """What `to_json` wrote."""
         key, offset, checksum, facts = stored
         return cls(tuple(key), offset, checksum, Facts.from_json(facts))
 
@@ -93,7 +89,6 @@ class TableSlice(NamedTuple):
 
     @classmethod
     def from_json(cls, stored: list[Any]) -> TableSlice:
-        """What was written as JSON."""
         key, section, first, rows = stored
         return cls(tuple(key), section, first, rows)
 
@@ -153,7 +148,6 @@ class ChunkWriter:
         crash_point("chunk-partly-written")
 
     def finish(self) -> None:
-        """Write the directory and the trailer."""
         listed: dict[str, Any] = {"sections": [s.to_json() for s in self._sections]}
         listed |= {"slices": self._slices, "metadata": self._metadata}
         directory = json.dumps(listed, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
@@ -194,7 +188,6 @@ def chunk_writer(store: Store, name: str, metadata: Mapping[str, Any] | None = N
 
 
 def root_checksum(directory: bytes, offset: int, length: int) -> bytes:
-    """The checksum that stands for the whole file."""
     ends = struct.pack("<QQQ", offset, len(directory), length)
     return blake2b(HEAD + ends + directory, digest_size=16).digest()
 
@@ -208,8 +201,6 @@ def _stream(table: pa.Table) -> pa.Buffer:
 
 
 class OpenChunk:
-    """An open chunk. Made by `open_chunk`."""
-
     def __init__(
         self,
         place: str,

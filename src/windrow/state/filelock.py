@@ -21,8 +21,6 @@ _NO_LOCKS_HERE = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno
 
 
 class Lock(Protocol):
-    """Something held."""
-
     def release(self) -> None:
         """Let others have it."""
 
@@ -54,14 +52,12 @@ class FileLock:
         return cls(descriptor)
 
     def note(self, number: int) -> None:
-        """Leave a number in the file."""
         digits = b"%012d" % number
         with suppress(OSError):
             if self._descriptor is not None:
                 os.pwrite(self._descriptor, digits + b" %08x\n" % zlib.crc32(digits), 0)
 
     def noted(self) -> int:
-        """The number in the file."""
         if self._descriptor is None:
             return 0
         found = _NOTE.fullmatch(os.pread(self._descriptor, 64, 0))

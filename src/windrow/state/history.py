@@ -34,8 +34,6 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class History:
-    """The commits that are there."""
-
     store: Store
 
     def numbers(self) -> range:
@@ -61,7 +59,6 @@ class History:
         return self.store.size(names.commit_name(number)) is not None
 
     def read(self, number: int) -> Manifest:
-        """The manifest of one commit."""
         name = names.commit_name(number)
         place = self.store.place(name)
         try:

@@ -64,7 +64,6 @@ class Owner:
 
     @classmethod
     def this_process(cls, epoch: int = 0, after: int = 0) -> Self:
-        """The process that calls."""
         since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
         host, pid = socket.gethostname(), os.getpid()
         return cls(epoch, pid, host, since, _boot(), _born(pid), after, secrets.token_hex(8))
@@ -100,7 +99,6 @@ def last_owner(store: Store, known: int = 0) -> Owner | None:
 
 
 def read_owner(store: Store, epoch: int) -> Owner:
-    """Who had an epoch."""
     name = file_names.owner_name(epoch)
     try:
         stored = json.loads(store.read(name))
@@ -111,7 +109,6 @@ def read_owner(store: Store, epoch: int) -> Owner:
 
 
 def was_released(store: Store, epoch: int) -> bool:
-    """Whether the owner of an epoch has ended in order."""
     return store.size(file_names.released_name(epoch)) is not None
 
 
@@ -136,7 +133,6 @@ class Lease:
         return int(digits) if digits.isdigit() else 0
 
     def release(self) -> None:
-        """Give no more signs."""
         self._over.set()
 
     def _go_on(self) -> None:
@@ -174,7 +170,6 @@ def lease_is_over(store: Store, owner: Owner, seconds: float) -> bool:
 
 
 def two_owners(place: str, owner: Owner | None, *, alive: bool) -> StateError:
-    """The refusal of a second owner."""
     who = str(owner) if owner else "a process that has just started"
     if alive:
         hint = "stop that engine first, or give this one a state directory of its own"

@@ -47,7 +47,6 @@ class Facts:
     highest: Instant = INFINITY
 
     def merged(self, other: Facts) -> Facts:
-        """Of both together."""
         return Facts(
             self.rows + other.rows,
             self.bytes + other.bytes,
@@ -309,7 +308,6 @@ class Manifest(
 
     @property
     def files(self) -> dict[str, ChunkRef]:
-        """Every file that is named, state and output."""
         state = [ref for refs in self.chunks.values() for ref in refs]
         return {ref.name: ref for ref in [*state, *(entry.ref for entry in self.outbox)]}
 

@@ -71,7 +71,6 @@ class ChunkName:
 
     @classmethod
     def parse(cls, name: str) -> ChunkName | None:
-        """The parts of a name, or None if it is not the name of a chunk."""
         found = _CHUNK.fullmatch(name)
         if not found:
             return None
@@ -85,7 +84,6 @@ def new_chunk_name(commit: int, owner: int, shard: int, folder: str = CHUNKS, su
 
 
 def commit_name(number: int) -> str:
-    """Where the manifest of a commit is."""
     return f"{COMMITS}/{number:012d}.json"
 
 
@@ -100,22 +98,18 @@ def commit_number(name: str) -> int | None:
 
 
 def owner_name(epoch: int) -> str:
-    """Where the owner of an epoch has written who it is."""
     return f"{OWNERS}/{epoch:06d}.json"
 
 
 def released_name(epoch: int) -> str:
-    """Where the owner of an epoch writes that it ended in order."""
     return f"{OWNERS}/{epoch:06d}.released"
 
 
 def lease_name(epoch: int) -> str:
-    """Where the owner of an epoch tells that it lives."""
     return f"{OWNERS}/{epoch:06d}.lease"
 
 
 def owner_epoch(name: str) -> int | None:
-    """Which owner epoch a file is about, if it is about one."""
     found = _OWNER.fullmatch(name)
     return int(found[1]) if found else None
 

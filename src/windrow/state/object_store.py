@@ -182,7 +182,6 @@ class ObjectStore:
         self._delete(paths)
 
     def lock(self, name: str) -> filelock.Lock | None:
-        """There are none: owners have a lease."""
         return None
 
     # ------------------------------------------------------------ writing
@@ -417,8 +416,6 @@ class _GroupedStore(ObjectStore):
 
 
 class Blocks:
-    """The contents of an object, block by block."""
-
     def __init__(self, store: ObjectStore, name: str) -> None:
         self._store, self._name = store, name
         first, self.size = store.fetch(name, 0)
@@ -451,7 +448,6 @@ _READERS = ThreadPoolExecutor(8, thread_name_prefix="windrow blocks")
 
 
 def _cache_root() -> Path:
-    """Where programs of this user keep what can be had again."""
     home = os.environ.get("XDG_CACHE_HOME") or (Path.home() / ".cache")
     return Path(os.environ.get("WINDROW_CACHE") or Path(home) / "windrow")
 

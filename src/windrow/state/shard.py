@@ -99,11 +99,9 @@ class Shard:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The operators that have state here."""
         return tuple(self._index)
 
     def state(self, operator: str) -> State:
-        """What an operator keeps; nothing if it is new."""
         stored = self._index.get(operator, {"chunks": {}, "meta": {}})
         chunks = {
             name: tuple(StoredChunk(ChunkLocation(*place), self) for place in places)
@@ -131,11 +129,9 @@ class ShardChange:
         self._new: dict[str, State | None] = {}
 
     def put(self, operator: str, state: State) -> None:
-        """What an operator keeps from now on."""
         self._new[operator] = state
 
     def drop(self, operator: str) -> None:
-        """An operator is no more."""
         self._new[operator] = None
 
     def finish(self) -> set[str]:

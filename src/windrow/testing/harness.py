@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Protocol
 
 from windrow.algebra.plan import Emit, Plan, Scan, TableScan
@@ -76,16 +77,10 @@ def _inputs(emit: Emit) -> set[str]:
     return streams | {node.table.name for node in emit.walk() if isinstance(node, TableScan)}
 
 
-def _on_spark(emit: Emit) -> Executor:
+def _on_engine(emit: Emit, *, spark: bool = False) -> Executor:
     from windrow.testing.spark_executor import SparkExecutor  # importing Spark takes a while
 
-    return SparkExecutor(emit)
-
-
-def _on_engine(emit: Emit) -> Executor:
-    from windrow.testing.spark_executor import SparkExecutor  # importing Spark takes a while
-
-    return SparkExecutor(emit, spark=False)
+    return SparkExecutor(emit, spark=spark)
 
 
 def _on_reference(emit: Emit) -> Executor:
@@ -110,38 +105,30 @@ EXECUTORS: dict[str, Callable[[Emit], Executor]] = {
     "reference": _on_reference,
     "kernels": _on_kernels,
     "engine": _on_engine,
-    "spark": _on_spark,
+    "spark": partial(_on_engine, spark=True),
 }
 
 
 class Executor(Protocol):
-    """What a standing query runs on."""
+    """What a standing query runs on; its methods are those of `Harness`, about ticks."""
 
-    def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
-        """A micro-batch of arrivals."""
+    def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None: ...
 
-    def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None:
-        """A promise that nothing below `progress` comes any more."""
+    def punctuate(self, name: str, progress: int, where: Mapping[str, Any] | None = None) -> None: ...
 
     def update(
         self, table: str, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
-    ) -> None:
-        """A change of a table."""
+    ) -> None: ...
 
-    def advance(self, micros: int) -> None:
-        """Wall-clock time passes."""
+    def advance(self, micros: int) -> None: ...
 
-    def finish(self) -> None:
-        """The end of all inputs."""
+    def finish(self) -> None: ...
 
-    def take(self) -> list[Change]:
-        """The changes that became final."""
+    def take(self) -> list[Change]: ...
 
-    def relation(self, at: int) -> Counter[tuple[Any, ...]]:
-        """The answer at an instant."""
+    def relation(self, at: int) -> Counter[tuple[Any, ...]]: ...
 
-    def late(self, stream: str) -> list[tuple[Any, ...]]:
-        """The late rows."""
+    def late(self, stream: str) -> list[tuple[Any, ...]]: ...
 
 
 class Harness:

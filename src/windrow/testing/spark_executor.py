@@ -102,11 +102,9 @@ class SparkExecutor:
     # Events.
 
     def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
-        """One micro-batch of arrivals."""
         self.push_all({stream: rows})
 
     def push_all(self, batches: Mapping[str, Sequence[Sequence[Any]]]) -> None:
-        """One micro-batch with rows of several streams."""
         arrivals = []
         for stream, rows in batches.items():
             self._check(stream)
@@ -149,27 +147,23 @@ class SparkExecutor:
         self.engine.change([TableUpdate(table, new, gone, at)])
 
     def advance(self, micros: int) -> None:
-        """Let wall-clock time pass."""
         if micros < 0:
             raise DataError(f"time does not go back by {-micros} microseconds", code="bad-value")
         self.now += micros
         self.engine.epoch()
 
     def finish(self) -> None:
-        """The end of all inputs."""
         self.engine.epoch(seals=[*self.engine.streams, *self.engine.tables])
 
     # Answers.
 
     def take(self, query: str = QUERY) -> list[Change]:
-        """What became final since the last time, in order of delivery."""
         record = self.engine.queries[query]
         if record.error is not None:
             raise error_of(record)
         return self._answers[query].take()
 
     def relation(self, at: int) -> Counter[Values]:
-        """The answer relation at an instant, from what was answered."""
         unit = self.engine.queries[QUERY].bundle.unit
         known = {name: self.engine.streams[name].known for name in unit.streams}
         clock = unit.progress(known, {name: self.engine.tables[name].progress for name in unit.tables})
@@ -185,7 +179,6 @@ class SparkExecutor:
         return Counter(answered.get(end, []))
 
     def late(self, stream: str) -> list[Values]:
-        """The late rows that were not kept."""
         self._check(stream)
         return list(self._late.get(stream, []))
 
@@ -212,9 +205,6 @@ class _Collected(Sink):
             self._keep(delivery)
             self._delivered.add(delivery.commit)
 
-    def close(self) -> None:
-        pass
-
 
 class CollectedAnswers(_Collected):
     """All that one query answers."""
@@ -226,7 +216,6 @@ class CollectedAnswers(_Collected):
         self.by_instant: dict[int, list[Values]] = {}
 
     def take(self) -> list[Change]:
-        """What came since the last time, in order of delivery."""
         ready, self._ready = self._ready, []
         return sorted(ready, key=lambda change: change.place)
 

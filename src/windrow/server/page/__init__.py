@@ -32,11 +32,6 @@ class Pages:
             b"<!--again-->", b"<p role=alert>That is not a token of this server.</p>"
         )
 
-    @property
-    def size(self) -> int:
-        """The bytes of all files."""
-        return sum(map(len, self._files.values()))
-
     def respond(self, path: str, known: str | None) -> Response:
         """A file; nothing but its tag, if the browser has it."""
         body = self._files.get(path)
@@ -48,7 +43,6 @@ class Pages:
         return Response(body, 200, headers, _KINDS[path.rpartition(".")[2]])
 
     def token_of(self, body: bytes) -> str:
-        """The token that the form sends."""
         found = parse_qs(body.decode("utf-8", "replace"), max_num_fields=10).get("token", [""])
         return found[0].strip()
 
