@@ -31,7 +31,7 @@ def snapshot(*queries: QueryNow, rows: int = 12_345) -> RunSnapshot:
 
 def drawn(shown: RunSnapshot, width: int = 100, height: int = 24, *, answers: bool = True) -> list[str]:
     console = Console(record=True, width=width, height=height, file=io.StringIO())
-    console.print(drawing("demo", shown, 75.0, width, height, answers=answers).picture)
+    console.print(drawing("demo", shown, 75.0, width, height, answers=answers)[0])
     return [line.rstrip() for line in console.export_text().splitlines()]
 
 

@@ -239,7 +239,7 @@ def test_a_changed_byte_of_a_pack_is_noticed(store: Store) -> None:
         writer.add_pack(numbers(range(50)), [("a", 20), ("b", 30)])
     data = bytearray(store.read("outbox/a"))
     pack = open_chunk(store, writer.ref).sections[0]
-    data[(pack.offset + pack.end) // 2] ^= 1
+    data[pack.offset + pack.facts.bytes // 2] ^= 1
     overwrite(store, "outbox/a", bytes(data))
     with pytest.raises(StateError, match="checksum"):
         open_chunk(store, writer.ref).read("b")

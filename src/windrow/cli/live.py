@@ -58,10 +58,9 @@ class LiveView(View):
 
     def show(self, snapshot: RunSnapshot, seconds: float) -> None:
         self._print_above()
-        room = self._console.size
-        drawn = drawing(self._title, snapshot, seconds, room.width, room.height, answers=self._answers)
-        self._hidden = drawn.hidden
-        self._live.update(drawn.picture, refresh=True)
+        width, height = self._console.size
+        picture, self._hidden = drawing(self._title, snapshot, seconds, width, height, answers=self._answers)
+        self._live.update(picture, refresh=True)
 
     def _print_above(self) -> None:
         lines = self._above.take() if self._above is not None else ""
@@ -124,18 +123,11 @@ class _Above(io.TextIOBase):
             return lines if end else ""
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A picture of a snapshot, and how many of its answers are not in it."""
-
-    picture: RenderableType
-    hidden: int
-
-
 def drawing(
     title: str, snapshot: RunSnapshot, seconds: float, width: int, height: int, *, answers: bool = True
-) -> Drawing:
-    """Everything, in less than `height` lines: with a line more, a terminal would scroll."""
+) -> tuple[RenderableType, int]:
+    """Everything, in less than `height` lines: with a line more, a terminal would scroll; and how many of the
+    answers are not in it."""
     head = Text.assemble((title, "bold"), f"   {elapsed(seconds)}   commit {snapshot.commit}")
     head.no_wrap, head.overflow = True, "ellipsis"
     queries = snapshot.queries if answers else ()
@@ -144,7 +136,7 @@ def drawing(
     left_out = len(snapshot.streams) - len(streams)
     parts += [_more(left_out, "stream")] if left_out else []
     if not queries:
-        return Drawing(Group(*parts), 0)
+        return Group(*parts), 0
     layout = Screen.of(len(queries), width, height - len(streams) - bool(left_out) - 5)
     shown = queries[: layout.queries]
     parts += [Text(), _queries(shown, layout)]
@@ -152,7 +144,7 @@ def drawing(
     parts += [_more(left_out, "query", "queries")] if left_out else []
     seen = sum(rows_shown(query, layout.lines) for query in shown)
     there = sum(query.answers.total for query in queries if query.answers is not None)
-    return Drawing(Group(*parts), there - seen)
+    return Group(*parts), there - seen
 
 
 def _pending(snapshot: RunSnapshot) -> Text:

@@ -181,9 +181,9 @@ class Observability:
         if self.metrics is None:
             yield
             return
-        from windrow.server.metrics import Scraped
+        from windrow.server.metrics import scraped
 
         host, _, port = self.metrics.rpartition(":")
-        with Scraped(engine, host or "127.0.0.1", int(port)) as scraped:
-            logging.getLogger("windrow").info("metrics on %s", scraped.url)
+        with scraped(engine, host or "127.0.0.1", int(port)) as url:
+            logging.getLogger("windrow").info("metrics on %s", url)
             yield

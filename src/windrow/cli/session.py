@@ -180,23 +180,12 @@ class ShellSession:
         self._told: set[str] = set()
         self._telling = threading.Lock()
         self._starting: Future[None] | None = None
-        self._commands: dict[str, Callable[..., None]] = {
-            ".help": self._help,
-            ".tables": self._tables,
-            ".explain": self._explain,
-            ".start": self._start,
-            ".stop": self._stop,
-            ".results": self._results,
-            ".watch": self._watch,
-        }
+        #: in the order of `.help`
+        self.commands = [name for name in _COMMANDS if name != ".exit"]
 
     @property
     def catalog(self) -> Catalog:
         return self._declared.catalog
-
-    @property
-    def commands(self) -> list[str]:
-        return [*self._commands, ".quit"]
 
     def take(self, text: str) -> bool:
         """Do what a statement or a command says; False if it ends the session."""
@@ -271,12 +260,11 @@ class ShellSession:
 
     def _command(self, text: str) -> None:
         name, *arguments = text.rstrip(";").split()
-        command = self._commands.get(name)
-        if command is None:
-            hint = nearest(name, [*self._commands, ".quit"]) or ".help lists the commands"
+        if name not in self.commands or name == ".quit":
+            hint = nearest(name, self.commands) or ".help lists the commands"
             raise QueryError(f"no command `{name}`", code="unknown-command", hint=hint)
         try:
-            command(*arguments)
+            getattr(self, f"_{name[1:]}")(*arguments)
         except TypeError:
             raise QueryError(
                 f"`{name}` does not take {len(arguments)} words", code="bad-command", hint="see .help"
@@ -323,8 +311,9 @@ class ShellSession:
         threading.Thread(target=self._run_here, args=(run, self._starting), daemon=True).start()
 
     def _run(self, trigger: str) -> None:
-        engine = self._engine or self._connected()
-        engine.start(trigger)
+        if self._engine is None:
+            self._engine = self._connected()
+        self._engine.start(trigger)
         print("running; .watch NAME shows answers, .stop ends", flush=True)
 
     def _run_here(self, run: Callable[[], None], begun: Future[None]) -> None:
@@ -362,7 +351,6 @@ class ShellSession:
         except BaseException:
             engine.close()
             raise
-        self._engine = engine
         return engine
 
     def _stop(self) -> None:

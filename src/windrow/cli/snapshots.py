@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -79,15 +79,10 @@ class RunSnapshot:
 class Watcher:
     """Takes a snapshot whenever it is called; `newest` is the last one."""
 
-    def __init__(
-        self,
-        engine: Windrow,
-        kept: Mapping[str, LastAnswers],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, engine: Windrow, kept: Mapping[str, LastAnswers]) -> None:
         from windrow.server.watch import Meter
 
-        self._engine, self._kept, self._clock = engine, kept, clock
+        self._engine, self._kept = engine, kept
         self._meters: defaultdict[str, Meter] = defaultdict(Meter)
         self.newest = self._snapshot()
 
@@ -105,7 +100,7 @@ class Watcher:
         stream = self._engine.streams[name]
         progress = stream.progress
         rows = progress.accepted + progress.late
-        rate = self._meters[name].rate(rows, self._clock())
+        rate = self._meters[name].rate(rows, time.monotonic())
         is_time = stream.columns.get(stream.wattr, "TIMESTAMP") in _TIMES
         clock, shed = progress.progress, progress.shed
         return StreamNow(name, rows, rate, progress.late, clock, progress.greatest, is_time, shed)

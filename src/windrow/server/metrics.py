@@ -10,11 +10,12 @@ import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from threading import Lock
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 from windrow.engine.statistics import EpochTimes
 from windrow.errors import StateError
@@ -212,40 +213,11 @@ def _number(value: float) -> str:
 # nobody says otherwise.
 
 
-class Scraped:
-    """A server in a thread, as a context."""
+@contextmanager
+def scraped(windrow: Windrow, host: str, port: int) -> Iterator[str]:
+    """A server in a thread, to the end of the block: the URL of its metrics."""
+    metrics = Metrics(windrow, Watch(windrow))
 
-    def __init__(self, windrow: Windrow, host: str, port: int) -> None:
-        self._metrics = Metrics(windrow, Watch(windrow))
-        try:
-            self._server = ThreadingHTTPServer((host, port), _handler(self._metrics))
-        except OSError as error:
-            raise StateError(
-                f"cannot listen on {host}, port {port}: {error.strerror or error}",
-                code="no-port",
-                hint="another program may listen there: choose another port with --metrics",
-            ) from error
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, name="windrow metrics", daemon=True
-        )
-
-    @property
-    def url(self) -> str:
-        host, port = self._server.server_address[:2]
-        return f"http://{host!s}:{port}/metrics"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-
-def _handler(metrics: Metrics) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if self.path.partition("?")[0] != "/metrics":
@@ -261,4 +233,20 @@ def _handler(metrics: Metrics) -> type[BaseHTTPRequestHandler]:
         def log_message(self, *_: object) -> None:
             """A scrape is no news."""
 
-    return Handler
+    try:
+        server = ThreadingHTTPServer((host, port), Handler)
+    except OSError as error:
+        raise StateError(
+            f"cannot listen on {host}, port {port}: {error.strerror or error}",
+            code="no-port",
+            hint="another program may listen there: choose another port with --metrics",
+        ) from error
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, name="windrow metrics", daemon=True)
+    thread.start()
+    try:
+        yield "http://{}:{}/metrics".format(*server.server_address[:2])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -103,8 +103,8 @@ def steady(read: Callable[[], _Found]) -> _Found:
 class Watch:
     """Looks at an engine. `look` may be called from any thread; `newest` is the last look."""
 
-    def __init__(self, windrow: Windrow, clock: Callable[[], float] = time.monotonic) -> None:
-        self._windrow, self._clock = windrow, clock
+    def __init__(self, windrow: Windrow) -> None:
+        self._windrow = windrow
         self._lock = Lock()
         self._meters: dict[str, Meter] = {}
         self._lines: dict[str, deque[dict[str, Any]]] = {}
@@ -119,7 +119,7 @@ class Watch:
 
     def look(self) -> dict[str, Any]:
         with self._lock:
-            now, commit = self._clock(), self._windrow.commit
+            now, commit = time.monotonic(), self._windrow.commit
             if not self._commit_seen or self._commit_seen[-1][0] != commit:
                 self._commit_seen.append((commit, now))
             streams = steady(lambda: self._each(self._windrow.streams, lambda view: self._stream(view, now)))
@@ -161,7 +161,7 @@ class Watch:
             return 0.0
         with self._lock:
             seen = next((at for number, at in self._commit_seen if number >= commit), None)
-        return 0.0 if seen is None else self._clock() - seen
+        return 0.0 if seen is None else time.monotonic() - seen
 
     def _newest_epochs(self) -> list[dict[str, Any]]:
         """The last ones, of which a reader may have seen some; each is told to `on_epoch` once."""

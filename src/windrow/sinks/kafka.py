@@ -100,6 +100,7 @@ class KafkaSink(Sink):
         self._target, self._query, self._state = target, opening.query, opening.state
         self._library = imported("confluent_kafka", "kafka")
         self._trouble = ""  # the last thing the library has said about its connections
+        self._refused = ""  # why the first message that was refused was
         self._resolved = Resolved()
         self._producer: Any = self._connected()
 
@@ -111,10 +112,11 @@ class KafkaSink(Sink):
         self._check_keys(delivery.schema.names)
         if self._producer is None:
             self._producer = self._connected()
-        sending = _Sending(self._producer, self._target)
+        self._refused = ""
         try:
-            self._send(delivery, sending)
-            sending.finish()
+            self._send(delivery)
+            left = self._producer.flush(self._target.timeout + _GRACE)
+            self._check(left == 0)
         except (self._library.KafkaException, _NotSent) as error:
             self.close()
             raise self._failed(_text(error.args[0])) from None
@@ -130,7 +132,7 @@ class KafkaSink(Sink):
             self._producer.flush(1)
             self._producer = None
 
-    def _send(self, delivery: Delivery, sending: _Sending) -> None:
+    def _send(self, delivery: Delivery) -> None:
         number = 0
         for piece in delivery.pieces():
             for row in json_rows(piece):
@@ -140,9 +142,35 @@ class KafkaSink(Sink):
                     "windrow-commit": str(delivery.commit),
                     "windrow-row": str(number),
                 }
-                key = json_line({name: row[name] for name in self._target.key}) if self._target.key else None
-                sending.send(json_line(row), key, headers)
+                key = {name: row[name] for name in self._target.key}
+                self._send_message(json_line(row), json_line(key) if key else None, headers)
                 number += 1
+
+    def _send_message(self, value: str, key: str | None, headers: Mapping[str, str]) -> None:
+        """Put one message into the queue, waiting while that is full."""
+        limit = time.monotonic() + self._target.timeout + _GRACE
+        while True:
+            try:
+                self._producer.produce(
+                    self._target.topic,
+                    value=value.encode(),
+                    key=None if key is None else key.encode(),
+                    headers=list(headers.items()),
+                    on_delivery=self._report,
+                )
+                self._producer.poll(0)
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+            self._check(time.monotonic() < limit)
+
+    def _report(self, error: Any, _: Any) -> None:
+        if error is not None and not self._refused:
+            self._refused = _text(error)
+
+    def _check(self, answered: bool) -> None:
+        if self._refused or not answered:
+            raise _NotSent(self._refused or f"no answer within {self._target.timeout} seconds")
 
     def _check_keys(self, names: list[str]) -> None:
         for name in self._target.key:
@@ -184,46 +212,6 @@ class KafkaSink(Sink):
 
 class _NotSent(Exception):  # noqa: N818 - never leaves this file
     """A message was refused, or nobody has answered."""
-
-
-class _Sending:
-    """The messages of one delivery on their way."""
-
-    def __init__(self, producer: Any, target: KafkaTarget) -> None:
-        self._producer, self._target = producer, target
-        self._refused: str | None = None
-
-    def send(self, value: str, key: str | None, headers: Mapping[str, str]) -> None:
-        """Put one message into the queue, waiting while that is full."""
-        limit = time.monotonic() + self._target.timeout + _GRACE
-        while True:
-            try:
-                self._producer.produce(
-                    self._target.topic,
-                    value=value.encode(),
-                    key=None if key is None else key.encode(),
-                    headers=list(headers.items()),
-                    on_delivery=self._report,
-                )
-                self._producer.poll(0)
-                return
-            except BufferError:
-                self._producer.poll(0.1)
-            self._check(time.monotonic() < limit)
-
-    def finish(self) -> None:
-        left = self._producer.flush(self._target.timeout + _GRACE)
-        self._check(left == 0)
-
-    def _report(self, error: Any, _: Any) -> None:
-        if error is not None and self._refused is None:
-            self._refused = _text(error)
-
-    def _check(self, answered: bool) -> None:
-        if self._refused is not None:
-            raise _NotSent(self._refused)
-        if not answered:
-            raise _NotSent(f"no answer within {self._target.timeout} seconds")
 
 
 def _text(error: Any) -> str:

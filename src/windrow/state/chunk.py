@@ -64,11 +64,6 @@ class Section:
     checksum: int
     facts: Facts
 
-    @property
-    def end(self) -> int:
-        """The offset of the first byte after it."""
-        return self.offset + self.facts.bytes
-
     def to_json(self) -> list[Any]:
         return [list(self.key), self.offset, self.checksum, self.facts.to_json()]
 
@@ -332,6 +327,6 @@ def _check_tiling(place: str, sections: tuple[Section, ...], end: int) -> None:
     for section in sections:
         if section.offset != position:
             raise damaged(place, f"section {section.key} is not where it should be")
-        position = section.end
+        position += section.facts.bytes
     if position != end:
         raise damaged(place, "its sections do not fill it")

@@ -54,15 +54,11 @@ def crash_point(name: str) -> None:
         watch(name)
     wanted = os.environ.get(VARIABLE)
     if wanted:
-        _pass(name, wanted)
-
-
-def _pass(name: str, wanted: str) -> None:
-    point, _, count = wanted.partition(":")
-    refuse_unknown(point)
-    _passed[name] += 1
-    if name == point and _passed[name] == int(count or 1):
-        _kill()
+        point, _, count = wanted.partition(":")
+        refuse_unknown(point)
+        _passed[name] += 1
+        if name == point and _passed[name] == int(count or 1):
+            _kill()
 
 
 def refuse_unknown(point: str) -> None:

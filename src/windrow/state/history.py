@@ -161,15 +161,12 @@ def discard(log: CommitLog) -> None:
 def _find_orphans(log: CommitLog, floor: int) -> tuple[str, ...]:
     """The files that no commit from `floor` on names, nor can ever name."""
     found = (*log.store.list(names.CHUNKS), *log.store.list(names.OUTBOX))
-    candidates = [name for name in found if _is_past(name, log.owner.epoch, floor)]
+    # files of unknown names are nobody's business
+    made = {name: parsed for name in found if (parsed := names.ChunkName.parse(name)) is not None}
+    coming = (log.owner.epoch, floor)
+    candidates = [name for name, each in made.items() if (each.owner, each.commit) < coming]
     named = log.named_since(floor) if candidates else ()
     return tuple(name for name in candidates if name not in named)
-
-
-def _is_past(name: str, owner: int, floor: int) -> bool:
-    """Whether no commit to come can name the file anew. Files of unknown names are nobody's business."""
-    made = names.ChunkName.parse(name)
-    return made is not None and (made.owner < owner or (made.owner == owner and made.commit < floor))
 
 
 def _remove_commits(log: CommitLog, floor: int) -> None:

@@ -63,10 +63,10 @@ class Owner:
     token: str = ""
 
     @classmethod
-    def this_process(cls, epoch: int = 0, after: int = 0) -> Self:
+    def this_process(cls) -> Self:
         since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
         host, pid = socket.gethostname(), os.getpid()
-        return cls(epoch, pid, host, since, _boot(), _born(pid), after, secrets.token_hex(8))
+        return cls(0, pid, host, since, _boot(), _born(pid), token=secrets.token_hex(8))
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}, since {self.since}"

@@ -32,7 +32,7 @@ from windrow.state.store import Store
 Group: TypeAlias = tuple[ChunkRef, ...]
 
 
-def plan_compaction(chunks: Sequence[ChunkRef], most_files: int = 64) -> list[Group]:
+def plan_compaction(chunks: Sequence[ChunkRef], most_files: int) -> list[Group]:
     """Groups of neighbours to merge, if there are more than `most_files`; three quarters of that remain.
 
     >>> files = [ChunkRef(f"chunks/{size}", size, "", 1) for size in (90, 80, 5, 6, 7)]
@@ -123,8 +123,8 @@ class Shard:
 class ShardChange:
     """The next state of a shard, being written."""
 
-    def __init__(self, before: Shard, writer: ChunkWriter, name: str, most_files: int) -> None:
-        self._before, self._writer, self._name, self._most_files = before, writer, name, most_files
+    def __init__(self, before: Shard, writer: ChunkWriter, name: str) -> None:
+        self._before, self._writer, self._name = before, writer, name
         self._sections = 0
         self._new: dict[str, State | None] = {}
 
@@ -139,12 +139,19 @@ class ShardChange:
         states = {name: self._before.state(name) for name in self._before.operators if name not in self._new}
         states |= {name: state for name, state in self._new.items() if state is not None}
         merged = self._too_many(states)
-        index = {name: self._written(name, state, merged) for name, state in sorted(states.items())}
-        places = [p for entry in index.values() for found in entry["chunks"].values() for p in found]
+        index: dict[str, Any] = {}
+        needed: set[str] = set()
+        for operator, state in sorted(states.items()):
+            chunks = {
+                name: [self._placed(operator, name, chunk, merged) for chunk in found]
+                for name, found in state.chunks.items()
+            }
+            index[operator] = {"chunks": chunks, "meta": dict(state.meta)}
+            needed |= {place[0] for places in chunks.values() for place in places}
         self._writer.add(INDEX, pa.table({"json": [json.dumps(index, separators=(",", ":"))]}))
         if merged:
             crash_point("compaction-written")
-        return {place[0] for place in places} - {self._name}
+        return needed - {self._name}
 
     def _too_many(self, states: Mapping[str, State]) -> set[str]:
         """The files whose live chunks are written again, so that there are fewer files."""
@@ -153,15 +160,8 @@ class ShardChange:
             for chunks in state.chunks.values():
                 live |= {chunk.place.file: None for chunk in chunks if isinstance(chunk, StoredChunk)}
         refs = [ref for name, ref in self._before.files.items() if name in live]
-        groups = plan_compaction(refs, self._most_files)
+        groups = plan_compaction(refs, MOST_FILES)
         return {ref.name for group in groups for ref in group}
-
-    def _written(self, operator: str, state: State, merged: set[str]) -> dict[str, Any]:
-        chunks = {
-            name: [self._placed(operator, name, chunk, merged) for chunk in found]
-            for name, found in state.chunks.items()
-        }
-        return {"chunks": chunks, "meta": dict(state.meta)}
 
     def _placed(self, operator: str, name: str, chunk: Chunk, merged: set[str]) -> list[Any]:
         if isinstance(chunk, StoredChunk) and chunk.place.file not in merged:
@@ -174,12 +174,10 @@ class ShardChange:
 
 
 @contextmanager
-def change_shard(
-    before: Shard, name: str, files: list[ChunkRef], most_files: int = MOST_FILES
-) -> Iterator[ShardChange]:
+def change_shard(before: Shard, name: str, files: list[ChunkRef]) -> Iterator[ShardChange]:
     """The next state of a shard in a new file; at the end `files` are those to be named for it, in order."""
     with chunk_writer(before.store, name) as writer:
-        change = ShardChange(before, writer, name, most_files)
+        change = ShardChange(before, writer, name)
         yield change
         needed = change.finish()
     files[:] = [*(ref for ref in before.files.values() if ref.name in needed), writer.ref]
