@@ -51,21 +51,12 @@ class BlockCache:
             os.utime(path)
         except OSError:
             return None
-        found = self._checked(data)
-        if found is None:
+        length = max(0, data.size - self._END)
+        block, end = data.slice(0, length), data.slice(length).to_pybytes()
+        if end[8:] != _checksum(block, end[:8]) + self._MARK:
             path.unlink(missing_ok=True)
-        return found
-
-    def _checked(self, data: pa.Buffer) -> tuple[pa.Buffer, int] | None:
-        if data.size < self._END:
             return None
-        length = data.size - self._END
-        end = data.slice(length).to_pybytes()
-        block = data.slice(0, length)
-        size, checksum = end[:8], end[8:16]
-        if end[16:] != self._MARK or checksum != _checksum(block, size):
-            return None
-        return block, int.from_bytes(size, "little")
+        return block, int.from_bytes(end[:8], "little")
 
     def keep(self, name: str, number: int, data: pa.Buffer, size: int) -> None:
         """Have a block here from now on. A cache that cannot be written to is done without."""

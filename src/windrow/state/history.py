@@ -150,21 +150,20 @@ def discard(log: CommitLog) -> None:
     number, owner = log.last.number + 1, log.owner.epoch
     if log.is_in_doubt or log.store.size(names.commit_name(number)) is not None:
         return
-    made = {
-        name: names.ChunkName.parse(name)
-        for folder in (names.CHUNKS, names.OUTBOX)
-        for name in log.store.list(folder)
-    }
-    log.store.remove(*(name for name, m in made.items() if m and (m.commit, m.owner) == (number, owner)))
+    made = _made(log.store)
+    log.store.remove(*(name for name, m in made.items() if (m.commit, m.owner) == (number, owner)))
+
+
+def _made(store: Store) -> dict[str, names.ChunkName]:
+    """The chunks that are there, with what their names tell. Files of unknown names are nobody's business."""
+    found = (*store.list(names.CHUNKS), *store.list(names.OUTBOX))
+    return {name: made for name in found if (made := names.ChunkName.parse(name)) is not None}
 
 
 def _find_orphans(log: CommitLog, floor: int) -> tuple[str, ...]:
     """The files that no commit from `floor` on names, nor can ever name."""
-    found = (*log.store.list(names.CHUNKS), *log.store.list(names.OUTBOX))
-    # files of unknown names are nobody's business
-    made = {name: parsed for name in found if (parsed := names.ChunkName.parse(name)) is not None}
     coming = (log.owner.epoch, floor)
-    candidates = [name for name, each in made.items() if (each.owner, each.commit) < coming]
+    candidates = [name for name, made in _made(log.store).items() if (made.owner, made.commit) < coming]
     named = log.named_since(floor) if candidates else ()
     return tuple(name for name in candidates if name not in named)
 

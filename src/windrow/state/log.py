@@ -313,7 +313,13 @@ class CommitLog:
             try:
                 self.store.create(file_names.commit_name(manifest.number), manifest.encode(), "manifest")
             except FileExistsError:
-                self._ended = self._overtaken(manifest.number)
+                theirs = self.history.read(manifest.number)
+                if theirs.owner != self.owner.epoch:
+                    self._ended = _lost_to(self.store, read_owner(self.store, theirs.owner))
+                else:
+                    hint = "open the state again to go on from it"
+                    made = f"commit {manifest.number} was made already"
+                    self._ended = StateError(made, code="commit-exists", hint=hint)
                 raise self._ended from None
             except BaseException as error:
                 self._settle(manifest.number, error)
@@ -380,27 +386,16 @@ class CommitLog:
         expected = (self.last.number + 1, self.owner.epoch)
         if (manifest.number, manifest.owner) != expected:
             raise ValueError(f"expected (number, owner) {expected}, got {(manifest.number, manifest.owner)}")
-        old, new = self.last.files, manifest.files
-        fresh = {name: ref.bytes for name, ref in new.items() if name not in old}
+        known, number, owner = self.last.files, manifest.number, self.owner.epoch
+        fresh = {name: ref.bytes for name, ref in manifest.files.items() if name not in known}
         for name in fresh:
-            self._check_name(name, manifest.number)
+            made = file_names.ChunkName.parse(name)
+            # one that the sweep may be about to remove cannot be named: it has another owner, or is too old
+            if not made or made.owner != owner or not self.leases.floor <= made.commit <= number:
+                raise ValueError(f"{name} was not made for commit {number} of owner {owner}")
         missing = self.store.missing(fresh)
         if missing is not None:
             raise chunk.chunk_missing(self.store.place(missing))
-
-    def _check_name(self, name: str, number: int) -> None:
-        """A file the sweep may be about to remove cannot be named: it has another owner, or is too old."""
-        parsed = file_names.ChunkName.parse(name)
-        if not parsed or parsed.owner != self.owner.epoch or not self.leases.floor <= parsed.commit <= number:
-            raise ValueError(f"{name} was not made for commit {number} of owner {self.owner.epoch}")
-
-    def _overtaken(self, number: int) -> StateError:
-        """Why the next number was taken."""
-        theirs = self.history.read(number)
-        if theirs.owner != self.owner.epoch:
-            return _lost_to(self.store, read_owner(self.store, theirs.owner))
-        hint = "open the state again to go on from it"
-        return StateError(f"commit {number} was made already", code="commit-exists", hint=hint)
 
     def _settle(self, number: int, error: BaseException) -> None:
         """After a failed creation: if the manifest is visible nevertheless, only a new start can tell."""

@@ -43,8 +43,6 @@ from windrow.state.store import LocalStore, Store, check_name, explained, mapped
 BLOCK = 8 << 20
 #: what is larger is sent in several parts, without a condition: names of chunks are never used twice
 _LARGE = 64 << 20
-#: the cache of a machine holds no more than this, unless the URL says otherwise
-_CACHE_BYTES = 4 << 30
 #: how long one operation is tried again before it has failed
 _PATIENCE = 60.0
 _FIRST_PAUSE = 0.05
@@ -126,7 +124,7 @@ class ObjectStore:
     def cache(self) -> block_cache.BlockCache:
         """Where blocks of it are kept on this machine."""
         return block_cache.BlockCache(
-            *self._beside("blocks"), _bytes(self._options.get("cache_bytes"), _CACHE_BYTES)
+            *self._beside("blocks"), _bytes(self._options.get("cache_bytes", "4GB"))
         )
 
     @property
@@ -136,7 +134,10 @@ class ObjectStore:
         return root / own
 
     def _beside(self, what: str) -> tuple[Path, str]:
-        root = Path(self._options["cache"]) if "cache" in self._options else _cache_root()
+        # else where programs of this user keep what can be had again
+        home = os.environ.get("XDG_CACHE_HOME") or (Path.home() / ".cache")
+        usual = os.environ.get("WINDROW_CACHE") or Path(home) / "windrow"
+        root = Path(self._options.get("cache", usual))
         own = blake2b(f"{self} {self._options.get('endpoint', '')}".encode(), digest_size=8).hexdigest()
         return root / what, own
 
@@ -195,7 +196,6 @@ class ObjectStore:
         """Put the object unless there is one; whatever the answer was, the name itself decides."""
         place, patience = self.place(name), _Patience(self._patience)
         while True:
-            failure: Exception
             try:
                 self._client.put(name, data, mode="create")
                 return
@@ -239,13 +239,12 @@ class ObjectStore:
         self._upload(name, data)
 
     def _upload(self, name: str, data: pa.Buffer) -> None:
+        contents = memoryview(data).cast("B")
         if data.size <= _LARGE:
-            self._create(name, memoryview(data).cast("B"))
-        else:
-            put = self._client.put
-            self._asked(
-                "write", self.place(name), lambda: put(name, memoryview(data).cast("B"), use_multipart=True)
-            )
+            self._create(name, contents)
+            return
+        put = self._client.put
+        self._asked("write", self.place(name), lambda: put(name, contents, use_multipart=True))
 
     def grouped(self) -> ObjectStore:
         return _GroupedStore(self.url)
@@ -447,11 +446,6 @@ class Blocks:
 _READERS = ThreadPoolExecutor(8, thread_name_prefix="windrow blocks")
 
 
-def _cache_root() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or (Path.home() / ".cache")
-    return Path(os.environ.get("WINDROW_CACHE") or Path(home) / "windrow")
-
-
 def _arrived(url: str, name: str) -> None:
     """Wait for an object that this process is just sending."""
     sent = _uploads.get((url, name))
@@ -508,9 +502,7 @@ def _number(text: str | None, usual: float, what: str) -> float:
         ) from None
 
 
-def _bytes(text: str | None, usual: int) -> int:
-    if text is None:
-        return usual
+def _bytes(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         hint = "write cache_bytes=2GB"
@@ -530,10 +522,9 @@ def _opened(url: str, process: int) -> tuple[Any, Resolved]:
             code="not-installed",
             hint=to_install("objectstore"),
         ) from error
-    place, _, _ = url.partition("?")
-    store = ObjectStore(url)
-    given = {name: value for name, value in store._options.items() if name not in _OURS}
-    settings = resolve(given, StateError)
+    place = url.partition("?")[0]
+    options = ObjectStore(url)._options
+    settings = resolve({name: options[name] for name in options if name not in _OURS}, StateError)
     try:
         if place.startswith("file:"):
             return from_url(place, mkdir=True), settings

@@ -328,8 +328,8 @@ class LocalStore:
             if not (self.root / folder).is_dir():
                 return {}
             with os.scandir(self.root / folder) as entries:
-                files = [entry for entry in entries if entry.is_file()]
-            return {f"{folder}/{entry.name}": _size(entry) for entry in sorted(files, key=lambda e: e.name)}
+                sizes = {f"{folder}/{entry.name}": _size(entry) for entry in entries if entry.is_file()}
+            return dict(sorted(sizes.items()))
 
     def remove(self, *names: str) -> None:
         for path in [self._path(name) for name in names]:
