@@ -17,7 +17,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -151,7 +151,10 @@ class Windrow:
             statements = compile_script(text, self._catalog)
             shown = [self._do(statement) for statement in statements]
         self._engine.commit()
-        self._clear_checkpoints(statements)
+        for statement in statements:  # how far Spark has read a dropped stream is of no use to a later one
+            if isinstance(statement, bound_statements.Dropped) and statement.kind == "STREAM":
+                with suppress(OSError):  # the next run looks at it again
+                    remove_folder(self._folder / CHECKPOINTS, file_name(statement.name))
         return [each for each in shown if each is not None]
 
     @property
@@ -219,13 +222,6 @@ class Windrow:
             self._table_sources.clear()
             self._table_sources.update(table_sources)
             raise
-
-    def _clear_checkpoints(self, statements: list[bound_statements.BoundStatement]) -> None:
-        """How far Spark has read a dropped stream is of no use to a later one of that name."""
-        for statement in statements:
-            if isinstance(statement, bound_statements.Dropped) and statement.kind == "STREAM":
-                with suppress(OSError):  # the next run looks at it again
-                    remove_folder(self._folder / CHECKPOINTS, file_name(statement.name))
 
     @checked
     def stream(
@@ -385,8 +381,7 @@ class Windrow:
         began = time.monotonic()
         while not push.committed.done() and not self._closed:
             rest = math.inf if timeout is None else began + timeout - time.monotonic()
-            with suppress(TimeoutError, CancelledError):
-                push.committed.result(min(max(0.0, rest), _LOOK))
+            wait([push.committed], min(max(0.0, rest), _LOOK))
             if rest <= 0:
                 break
             if self._loop is None and not push.committed.done() and not self._closed:

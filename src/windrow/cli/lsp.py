@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from typing import Any, BinaryIO
 
@@ -54,17 +54,18 @@ class LanguageServer:
     # ------------------------------------------------------------ requests
 
     def _answer(self, number: object, method: str, params: dict[str, Any]) -> None:
-        requests = {
+        self._is_over = self._is_over or method == "shutdown"
+        requests: dict[str, Callable[[dict[str, Any]], Any]] = {
             "initialize": self._initialize,
-            "shutdown": self._shutdown,
+            "shutdown": lambda params: None,
             "textDocument/completion": self._completion,
             "textDocument/hover": self._hover,
         }
-        if method not in requests:
+        if method in requests:
+            self._send({"id": number, "result": requests[method](params)})
+        else:
             error = {"code": _NO_METHOD, "message": f"there is no {method} here"}
             self._send({"id": number, "error": error})
-            return
-        self._send({"id": number, "result": requests[method](params)})
 
     def _initialize(self, params: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -75,9 +76,6 @@ class LanguageServer:
             },
             "serverInfo": {"name": "windrow", "version": version("windrow")},
         }
-
-    def _shutdown(self, params: dict[str, Any]) -> None:
-        self._is_over = True
 
     def _completion(self, params: dict[str, Any]) -> list[dict[str, Any]]:
         text, offset = self._place(params)

@@ -183,7 +183,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        feeds.belong_to(asyncio.get_running_loop())
+        feeds.answers.loop = feeds.changes.loop = asyncio.get_running_loop()
         tasks = [asyncio.create_task(_unending(each)) for each in (feeds.keep_looking, feeds.keep_reading)]
         yield
         for task in tasks:
@@ -206,7 +206,7 @@ def create_app(
     _add_queries(app, service, feeds)
     _add_rows(app, service)
     _add_page(app, pages, known)
-    return Guard(app, service.limits, known, hosts, pages.login, feeds.close)
+    return Guard(app, service.limits, known, hosts, pages.login, feeds.closed.set)
 
 
 async def _unending(work: Callable[[], Awaitable[None]]) -> None:

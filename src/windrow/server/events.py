@@ -46,17 +46,15 @@ class Bell:
     """Wakes tasks from any thread."""
 
     def __init__(self) -> None:
-        self._loop: AbstractEventLoop | None = None
+        #: of those who wait
+        self.loop: AbstractEventLoop | None = None
         self._rung = asyncio.Event()
         self.count = 0
 
-    def belong_to(self, loop: AbstractEventLoop) -> None:
-        self._loop = loop
-
     def ring(self, *_: Any) -> None:
-        if self._loop is not None and not self._loop.is_closed():
+        if self.loop is not None and not self.loop.is_closed():
             with suppress(RuntimeError):  # it is being closed in this moment
-                self._loop.call_soon_threadsafe(self.strike)
+                self.loop.call_soon_threadsafe(self.strike)
 
     def strike(self) -> None:
         """The same, in the loop of those who wait."""
@@ -161,16 +159,8 @@ class Feeds:
         self._catching_up = asyncio.Semaphore(1)
         #: how many follow now
         self.clients = 0
-        #: set when the server ends
+        #: set when the server ends: who follows may come back, to this server or to the next
         self.closed = asyncio.Event()
-
-    def close(self) -> None:
-        """No more events: who follows may come back, to this server or to the next."""
-        self.closed.set()
-
-    def belong_to(self, loop: AbstractEventLoop) -> None:
-        self.answers.belong_to(loop)
-        self.changes.belong_to(loop)
 
     async def keep_looking(self) -> None:
         """Look at the engine after its epochs, a few times a second at most, for all who watch."""

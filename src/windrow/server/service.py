@@ -110,18 +110,16 @@ class Runner:
             self._windrow.run(self._trigger, watch=self._watch)
         except Exception as error:  # noqa: BLE001  whatever it is, the server goes on and tells it
             raised = why_ended(error)
-        failure = self._windrow.exception or (raised if self._is_refused(raised) else None)
+        # what a run raises at its end is told by queries and sinks; all else, that it did not even begin
+        told = [each.render() for each in self._windrow.problems]
+        refused = raised if raised is not None and raised.render() not in told else None
+        failure = self._windrow.exception or refused
         if failure is None:
             self.status = "ended"
             return None
         self.status, self.error = "failed", failure
         _log.error("the run has ended: %s", failure.message, extra={"code": failure.code})
         return failure
-
-    def _is_refused(self, raised: WindrowError | None) -> bool:
-        """Whether the run did not even begin: what a run raises at its end is told by queries and sinks."""
-        told = [each.render() for each in self._windrow.problems]
-        return raised is not None and raised.render() not in told
 
 
 # ------------------------------------------------------------ service

@@ -107,14 +107,11 @@ def regrouped(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
     for table in tables:
         waiting.append(table)
         rows += table.num_rows
-        if rows < size:
-            continue
-        joined = pa.concat_tables(waiting)
-        whole = rows - rows % size
-        for start in range(0, whole, size):
-            yield joined.slice(start, size).combine_chunks()
-        rows -= whole
-        waiting = [joined.slice(whole)] if rows else []
+        if rows >= size:
+            joined = pa.concat_tables(waiting)
+            for start in range(0, rows - size + 1, size):
+                yield joined.slice(start, size).combine_chunks()
+            waiting, rows = [joined.slice(rows - rows % size)], rows % size
     if rows:
         yield pa.concat_tables(waiting).combine_chunks()
 

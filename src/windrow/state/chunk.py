@@ -276,7 +276,13 @@ def open_chunk(store: Store, ref: ChunkRef | str) -> OpenChunk:
         raise damaged(place, "it is not the file that was committed under this name")
     listed = json.loads(directory)
     sections = tuple(Section.from_json(stored) for stored in listed["sections"])
-    _check_tiling(place, sections, data.size - TRAILER.size - len(directory))
+    position = len(HEAD)
+    for section in sections:  # without gaps: no byte of the file is outside every checksum
+        if section.offset != position:
+            raise damaged(place, f"section {section.key} is not where it should be")
+        position += section.facts.bytes
+    if position != data.size - TRAILER.size - len(directory):
+        raise damaged(place, "its sections do not fill it")
     slices = tuple(TableSlice.from_json(stored) for stored in listed.get("slices", ()))
     return OpenChunk(place, data, sections, slices, listed["metadata"])
 
@@ -319,14 +325,3 @@ def _directory(place: str, data: Contents) -> tuple[bytes, str]:
     if root_checksum(directory, offset, total) != checksum:
         raise damaged(place, "its directory does not match its checksum")
     return directory, checksum.hex()
-
-
-def _check_tiling(place: str, sections: tuple[Section, ...], end: int) -> None:
-    """Sections follow each other without gaps: no byte of the file is outside every checksum."""
-    position = len(HEAD)
-    for section in sections:
-        if section.offset != position:
-            raise damaged(place, f"section {section.key} is not where it should be")
-        position += section.facts.bytes
-    if position != end:
-        raise damaged(place, "its sections do not fill it")

@@ -140,7 +140,9 @@ def sweep(log: CommitLog, keep: int = 8) -> tuple[str, ...]:
     _remove_commits(log, floor)
     orphans = _find_orphans(log, floor)
     log.store.remove(*orphans)
-    _forget_owners(log.store, log.owner.epoch)
+    for name in log.store.list(names.OWNERS):
+        if (epoch := names.owner_epoch(name)) and epoch <= log.owner.epoch - _OWNERS_KEPT:
+            log.store.remove(*(name.replace(".json", end) for end in (".released", ".lease", ".json")))
     return orphans
 
 
@@ -176,9 +178,3 @@ def _remove_commits(log: CommitLog, floor: int) -> None:
         log.store.put(names.FLOOR, b"%d" % floor)
     for number in old:
         log.store.remove(names.commit_name(number))
-
-
-def _forget_owners(store: Store, current: int) -> None:
-    epochs = {name: names.owner_epoch(name) for name in store.list(names.OWNERS)}
-    for name in [name for name, epoch in epochs.items() if epoch and epoch <= current - _OWNERS_KEPT]:
-        store.remove(*(name.replace(".json", end) for end in (".released", ".lease", ".json")))

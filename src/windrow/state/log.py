@@ -318,8 +318,9 @@ class CommitLog:
                     self._ended = _lost_to(self.store, read_owner(self.store, theirs.owner))
                 else:
                     hint = "open the state again to go on from it"
-                    made = f"commit {manifest.number} was made already"
-                    self._ended = StateError(made, code="commit-exists", hint=hint)
+                    self._ended = StateError(
+                        f"commit {manifest.number} was made already", code="commit-exists", hint=hint
+                    )
                 raise self._ended from None
             except BaseException as error:
                 self._settle(manifest.number, error)

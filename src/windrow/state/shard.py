@@ -14,7 +14,7 @@ once per epoch.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import add
@@ -138,7 +138,12 @@ class ShardChange:
         """Write what is new, and the index; the names of the earlier files that are still needed."""
         states = {name: self._before.state(name) for name in self._before.operators if name not in self._new}
         states |= {name: state for name, state in self._new.items() if state is not None}
-        merged = self._too_many(states)
+        stored = [chunk for state in states.values() for found in state.chunks.values() for chunk in found]
+        live = {chunk.place.file for chunk in stored if isinstance(chunk, StoredChunk)}
+        groups = plan_compaction(
+            [ref for name, ref in self._before.files.items() if name in live], MOST_FILES
+        )
+        merged = {ref.name for group in groups for ref in group}
         index: dict[str, Any] = {}
         needed: set[str] = set()
         for operator, state in sorted(states.items()):
@@ -152,16 +157,6 @@ class ShardChange:
         if merged:
             crash_point("compaction-written")
         return needed - {self._name}
-
-    def _too_many(self, states: Mapping[str, State]) -> set[str]:
-        """The files whose live chunks are written again, so that there are fewer files."""
-        live: dict[str, None] = {}
-        for state in states.values():
-            for chunks in state.chunks.values():
-                live |= {chunk.place.file: None for chunk in chunks if isinstance(chunk, StoredChunk)}
-        refs = [ref for name, ref in self._before.files.items() if name in live]
-        groups = plan_compaction(refs, MOST_FILES)
-        return {ref.name for group in groups for ref in group}
 
     def _placed(self, operator: str, name: str, chunk: Chunk, merged: set[str]) -> list[Any]:
         if isinstance(chunk, StoredChunk) and chunk.place.file not in merged:
