@@ -44,7 +44,7 @@ class _Beside(Sink):
 
     def __init__(self, sink: Sink, kept: LastAnswers) -> None:
         self._sink, self._kept = sink, kept
-        self.guarantee, self.is_slow = sink.guarantee, getattr(sink, "is_slow", False)
+        self.guarantee, self.is_slow = sink.guarantee, sink.is_slow
 
     def deliver(self, delivery: Delivery) -> None:
         self._sink.deliver(delivery)
@@ -87,9 +87,6 @@ class LastAnswers(Sink):
             self._number += max(0, len(instants) - INSTANTS)
             for at in instants[-INSTANTS:]:
                 self._keep(at.as_py(), piece.filter(pc.equal(ats, at)))
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
     def _keep(self, at: Any, found: pa.Table) -> None:
         shown = found.slice(0, ROWS).drop_columns(found.column_names[:1])

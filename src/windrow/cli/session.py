@@ -225,8 +225,8 @@ class ShellSession:
         if command is not None:
             hint = f"did you mean `{command}`?"
             raise QueryError(f"no command `{command[1:]}`", code="unknown-command", hint=hint)
-        is_starting = self._starting is not None and not self._starting.done()
-        if is_starting and self._engine is None and _SHOWS.match(text):  # what is declared is known meanwhile
+        is_starting = self._engine is None and self._starting is not None and not self._starting.done()
+        if is_starting and _SHOWS.match(text):  # what is declared is known meanwhile
             plain.print_shown(self._declared.sql(text))
             return
         self._await_start()
@@ -236,7 +236,7 @@ class ShellSession:
             after = set(self.catalog.names)
             done = {"created": after - before, "dropped": before - after}
             told = [f"{word} {', '.join(sorted(names))}" for word, names in done.items() if names]
-            hint = "" if self._engine is not None or not self.catalog.queries else "; .start runs the queries"
+            hint = "; .start runs the queries" if self._engine is None and self.catalog.queries else ""
             if told:
                 print("; ".join(told) + hint)
 
@@ -248,11 +248,11 @@ class ShellSession:
                 )
             plain.print_shown(self._declared.sql(text))
             return
-        before = set(self._declared.catalog.streams)
+        before = set(self.catalog.streams)
         with self._declared.keeping(text):  # first, for errors that show their place
             shown = self._engine.sql(text)
         plain.print_shown(shown)
-        new = set(self._declared.catalog.streams) - before
+        new = set(self.catalog.streams) - before
         if new and self._engine.is_running:
             print(f"stream `{min(new)}` is read after the next .stop and .start")
 
@@ -274,7 +274,7 @@ class ShellSession:
         print(HELP)
 
     def _tables(self) -> None:
-        catalog = self._declared.catalog
+        catalog = self.catalog
         kinds = {"stream": [*catalog.streams], "table": [*catalog.tables], "query": [*catalog.queries]}
         lines = [f"{kind:<8}{name}" for kind, names in kinds.items() for name in names]
         print("\n".join(lines) or "nothing is declared")
@@ -282,14 +282,14 @@ class ShellSession:
     def _explain(self, name: str) -> None:
         from windrow.engine.explain import explain_plan
 
-        query = self._declared.catalog.queries[self._known(name)]
+        query = self.catalog.queries[self._known(name)]
         plan = explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
         print(plain.wrapped(str(plan)))
 
     def _start(self, *trigger: str) -> None:
         from windrow.engine.declarations import period
 
-        if not self._declared.catalog.queries:
+        if not self.catalog.queries:
             raise QueryError(
                 "there is no query to run", code="no-query", hint="write CREATE QUERY name AS SELECT … ;"
             )
@@ -390,7 +390,7 @@ class ShellSession:
     # ------------------------------------------------------------ names and problems
 
     def _known(self, name: str) -> str:
-        queries = self._declared.catalog.queries
+        queries = self.catalog.queries
         found = next((each for each in queries if each.lower() == name.lower()), None)
         if found is None:
             raise QueryError(f"no query `{name}`", code="unknown-source", hint=nearest(name, queries))

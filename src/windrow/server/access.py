@@ -105,7 +105,6 @@ _BODY_SECONDS = 60.0
 #: so much of what a refused client sends is still taken
 _DRAIN_SECONDS, _DRAIN_BYTES = 1.0, 1 << 20
 _SLASH = "\0"
-_BEARER = 'Bearer realm="windrow"'
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -145,15 +144,13 @@ class AccessTokens:
     ('read', 'write', None)
     """
 
-    #: SHA-256 of each token, and its role
-    _known: tuple[tuple[bytes, str], ...] = ()
-    #: what the page's cookie is for each token, and its role
-    _cookies: tuple[tuple[bytes, str], ...] = ()
+    #: SHA-256 of each token, and of what the page's cookie is for it; and its role
+    _known: tuple[tuple[bytes, bytes, str], ...] = ()
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> AccessTokens:
         """One on each line, after its role: `read …` or `write …`; without one it may write."""
-        known, cookies = [], []
+        known = []
         for number, line in enumerate(lines, start=1):
             text = line.strip()
             if not text or text.startswith("#"):
@@ -167,9 +164,8 @@ class AccessTokens:
                     " python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one",
                 )
             role, token = found[1] or WRITE, found[2]
-            known.append((hashlib.sha256(token.encode()).digest(), role))
-            cookies.append((hashlib.sha256(cookie_of(token).encode()).digest(), role))
-        return cls(tuple(known), tuple(cookies))
+            known.append((_digest(token), _digest(cookie_of(token)), role))
+        return cls(tuple(known))
 
     @classmethod
     def read(cls, path: Path) -> AccessTokens:
@@ -201,10 +197,10 @@ class AccessTokens:
 
     def role(self, token: str) -> str | None:
         """The role of a token. How long this takes says nothing about which characters are right."""
-        return _matched(token, self._known)
+        return _matched(token, ((digest, role) for digest, _, role in self._known))
 
     def cookie_role(self, cookie: str) -> str | None:
-        return _matched(cookie, self._cookies)
+        return _matched(cookie, ((digest, role) for _, digest, role in self._known))
 
 
 def cookie_of(token: str) -> str:
@@ -212,8 +208,12 @@ def cookie_of(token: str) -> str:
     return hmac.new(token.encode(), b"windrow page cookie", hashlib.sha256).hexdigest()
 
 
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
 def _matched(given: str, known: Iterable[tuple[bytes, str]]) -> str | None:
-    digest, role = hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest(), None
+    digest, role = _digest(given), None
     for each, its_role in known:
         if hmac.compare_digest(digest, each):
             role = its_role
@@ -223,16 +223,9 @@ def _matched(given: str, known: Iterable[tuple[bytes, str]]) -> str | None:
 class RefusedError(Exception):
     """A request that goes no further, with its answer."""
 
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        message: str,
-        hint: str | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, status: int, code: str, message: str, hint: str | None = None) -> None:
         super().__init__(message)
-        self.code, self.response = code, told(status, code, message, hint, headers)
+        self.code, self.response = code, told(status, code, message, hint)
 
 
 def told(
@@ -273,10 +266,10 @@ class Guard:
         except RefusedError as refusal:
             await _drain(receive)
             response = refusal.response
-            wants_page = scope["path"] == "/" and "text/html" in headers.get("accept", "")
-            if refusal.code == "no-token" and wants_page and self.login_page:
-                response = Response(self.login_page, response.status_code, media_type="text/html")
-                response.headers["www-authenticate"] = _BEARER
+            if refusal.code == "no-token":
+                if scope["path"] == "/" and "text/html" in headers.get("accept", "") and self.login_page:
+                    response = Response(self.login_page, response.status_code, media_type="text/html")
+                response.headers["www-authenticate"] = 'Bearer realm="windrow"'
             response.headers["connection"] = "close"
             await response(scope, receive, _with_headers(scope, send))
             return
@@ -310,11 +303,7 @@ class Guard:
             return
         if role is None:
             raise RefusedError(
-                401,
-                "no-token",
-                "this needs a token",
-                "send it as `Authorization: Bearer TOKEN`",
-                {"www-authenticate": _BEARER},
+                401, "no-token", "this needs a token", "send it as `Authorization: Bearer TOKEN`"
             )
         if role != WRITE and needs_write(scope["method"], path):
             raise RefusedError(403, "read-only", "this token may read only", "use one whose role is `write`")

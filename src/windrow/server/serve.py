@@ -41,9 +41,8 @@ class Listener:
         self.port: int = self._socket.getsockname()[1]
         self.host = host
         hosts = frozenset(each.lower() for each in (host, *names)) if is_loopback(host) else None
-        app = create_app(service, tokens, hosts)
         config = uvicorn.Config(
-            app,
+            create_app(service, tokens, hosts),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -52,7 +51,7 @@ class Listener:
             h11_max_incomplete_event_size=64 << 10,
             ws="none",
         )
-        self._server = _Server(config, app)
+        self._server = _Server(config)
 
     @property
     def url(self) -> str:
@@ -73,12 +72,9 @@ class Listener:
 class _Server(uvicorn.Server):
     """Ends event streams before it waits for what is under way."""
 
-    def __init__(self, config: uvicorn.Config, app: Guard) -> None:
-        super().__init__(config)
-        self._app = app
-
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._app.close()
+        assert isinstance(self.config.app, Guard)
+        self.config.app.close()
         await super().shutdown(sockets)
 
 

@@ -242,7 +242,7 @@ class Delivering:
         return self._schemas[record.id]
 
     def _give(self, section: str, to: Receiver, outgoing: Outgoing) -> None:
-        if self._wake is not None and getattr(to.sink, "is_slow", False):
+        if self._wake is not None and to.sink.is_slow:
             if section not in self._workers:
                 deliver = partial(_delivered, outgoing.store, section, to)
                 self._workers[section] = SinkWorker(to.name, section, deliver, self._wake)
