@@ -180,8 +180,17 @@ class ShellSession:
         self._told: set[str] = set()
         self._telling = threading.Lock()
         self._starting: Future[None] | None = None
+        self._commands: dict[str, Callable[..., None]] = {
+            ".help": lambda: print(HELP),
+            ".tables": self._tables,
+            ".explain": self._explain,
+            ".start": self._start,
+            ".stop": self._stop,
+            ".results": self._results,
+            ".watch": self._watch,
+        }
         #: in the order of `.help`
-        self.commands = [name for name in _COMMANDS if name != ".exit"]
+        self.commands = [*self._commands, ".quit"]
 
     @property
     def catalog(self) -> Catalog:
@@ -260,18 +269,16 @@ class ShellSession:
 
     def _command(self, text: str) -> None:
         name, *arguments = text.rstrip(";").split()
-        if name not in self.commands or name == ".quit":
+        command = self._commands.get(name)
+        if command is None:
             hint = nearest(name, self.commands) or ".help lists the commands"
             raise QueryError(f"no command `{name}`", code="unknown-command", hint=hint)
         try:
-            getattr(self, f"_{name[1:]}")(*arguments)
+            command(*arguments)
         except TypeError:
             raise QueryError(
                 f"`{name}` does not take {len(arguments)} words", code="bad-command", hint="see .help"
             ) from None
-
-    def _help(self) -> None:
-        print(HELP)
 
     def _tables(self) -> None:
         catalog = self.catalog

@@ -70,20 +70,20 @@ class Facts:
         return cls(rows, size, read_instant(lowest), read_instant(highest))
 
 
-class Form(NamedTuple):
+class StoredForm(NamedTuple):
     """How what is no plain JSON value is written, and read again."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
 
 
-class Stored:
+class StoredEntry:
     """A dataclass that is written as a JSON object, by the names of its fields. The class is declared with
     the forms of those that are no plain values."""
 
-    _forms: ClassVar[Mapping[str, Form]]
+    _forms: ClassVar[Mapping[str, StoredForm]]
 
-    def __init_subclass__(cls, **forms: Form) -> None:
+    def __init_subclass__(cls, **forms: StoredForm) -> None:
         cls._forms = forms
 
     def to_json(self) -> dict[str, Any]:
@@ -96,25 +96,25 @@ class Stored:
         return cls(**{**stored, **{name: form.read(stored[name]) for name, form in cls._forms.items()}})
 
 
-def _by_name(kind: type[Stored | Facts]) -> Form:
-    return Form(
+def _by_name(kind: type[StoredEntry | Facts]) -> StoredForm:
+    return StoredForm(
         lambda entries: {name: entry.to_json() for name, entry in entries.items()},
         lambda stored: {name: kind.from_json(entry) for name, entry in stored.items()},
     )
 
 
-def _listed(kind: type[Stored]) -> Form:
-    return Form(
+def _listed(kind: type[StoredEntry]) -> StoredForm:
+    return StoredForm(
         lambda entries: [entry.to_json() for entry in entries],
         lambda stored: tuple(kind.from_json(entry) for entry in stored),
     )
 
 
-_INSTANT = Form(write_instant, read_instant)
+_INSTANT = StoredForm(write_instant, read_instant)
 
 
 @dataclass(frozen=True)
-class ChunkRef(Stored, operators=_by_name(Facts)):
+class ChunkRef(StoredEntry, operators=_by_name(Facts)):
     """A chunk file, as a manifest names it; `operators` are the parts that are still live."""
 
     name: str
@@ -157,14 +157,14 @@ class SourceFile:
     modified: int
 
 
-_FILES = Form(
+_FILES = StoredForm(
     lambda files: [[file.path, file.size, file.modified] for file in files],
     lambda stored: tuple(SourceFile(*file) for file in stored),
 )
 
 
 @dataclass(frozen=True)
-class SourceState(Stored, files=_FILES):
+class SourceState(StoredEntry, files=_FILES):
     """Which source it was, and how far it has been read: the same one must come back after a restart."""
 
     fingerprint: str = ""
@@ -175,7 +175,7 @@ class SourceState(Stored, files=_FILES):
 
 
 @dataclass(frozen=True)
-class StreamState(Stored, source=Form(SourceState.to_json, SourceState.from_json)):
+class StreamState(StoredEntry, source=StoredForm(SourceState.to_json, SourceState.from_json)):
     """How far a stream has got. Tables are streams of changes, and have the same."""
 
     #: as `windrow.windows.progress.Progress.to_json` writes it
@@ -203,7 +203,7 @@ class StreamState(Stored, source=Form(SourceState.to_json, SourceState.from_json
 
 
 @dataclass(frozen=True)
-class QueryState(Stored, emitted=_INSTANT, complete_from=_INSTANT):
+class QueryState(StoredEntry, emitted=_INSTANT, complete_from=_INSTANT):
     """A registered query, and up to where its answers have been given.
 
     >>> query = QueryState("SELECT 1", "f00d", emitted=17)
@@ -228,7 +228,9 @@ class QueryState(Stored, emitted=_INSTANT, complete_from=_INSTANT):
 
 
 @dataclass(frozen=True)
-class OutboxEntry(Stored, ref=Form(ChunkRef.to_json, ChunkRef.from_json), pending=Form(list, tuple)):
+class OutboxEntry(
+    StoredEntry, ref=StoredForm(ChunkRef.to_json, ChunkRef.from_json), pending=StoredForm(list, tuple)
+):
     """A file of output, until every sink has it. Its parts are named like the sinks they are for."""
 
     #: the commit that made it: sinks use the number to tell a repetition
@@ -256,7 +258,7 @@ _ENVELOPE = re.compile(rb'\{"format":([0-9]{1,9}),"checksum":"([0-9a-f]{32})","b
 
 
 _STREAMS, _REFS = _by_name(StreamState), _listed(ChunkRef)
-_CHUNKS = Form(
+_CHUNKS = StoredForm(
     lambda chunks: {str(shard): _REFS.write(refs) for shard, refs in chunks.items()},
     lambda stored: {int(shard): _REFS.read(refs) for shard, refs in stored.items()},
 )
@@ -264,7 +266,7 @@ _CHUNKS = Form(
 
 @dataclass(frozen=True)
 class Manifest(
-    Stored,
+    StoredEntry,
     streams=_STREAMS,
     tables=_STREAMS,
     queries=_by_name(QueryState),
