@@ -34,9 +34,6 @@ from windrow.cli.scripts import check, explain
 from windrow.cli.serve import serve
 from windrow.errors import WindrowError
 
-# ------------------------------------------------------------ windrow bench
-
-
 #: what stands in a checkout of the repository, and nowhere else
 _COMMAND = Path("benchmarks", "command.py")
 #: how typer is to declare the command: every word after `bench` is for the benchmarks, `--help` too
@@ -70,9 +67,6 @@ def checkout(*folders: Path) -> Path | None:
     True
     """
     return next((each for each in folders if (each / _COMMAND).is_file()), None)
-
-
-# ------------------------------------------------------------ main
 
 
 ENGINE_FAILED = 3

@@ -1,9 +1,4 @@
-"""Options that `run`, `serve`, `shell` and `demo` share: which Spark, how to log, where metrics are.
-
-`demo` keeps no state, and has no `--shards`.
-
-What is told through `logging`: lines for people, or one JSON object on each line.
-"""
+"""Options that `run`, `serve`, `shell` and `demo` share: which Spark, how to log, where metrics are."""
 
 from __future__ import annotations
 

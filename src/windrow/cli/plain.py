@@ -1,7 +1,4 @@
-"""A run as plain lines: for pipes, files and logs.
-
-What SHOW and EXPLAIN give, printed.
-"""
+"""A run as plain lines, for pipes, files and logs; what SHOW and EXPLAIN give; numbers for people."""
 
 from __future__ import annotations
 
@@ -23,11 +20,6 @@ from windrow.sinks.legible import column_values, value
 if TYPE_CHECKING:
     from windrow.cli.answers import Answers
     from windrow.windows.domain import Instant
-
-# ------------------------------------------------------------ formats
-#
-# How numbers, times and values are written for people.
-
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NOTHING = "–"
@@ -103,9 +95,6 @@ def is_numeric(cells: Sequence[Any]) -> bool:
     return bool(there) and all(
         isinstance(cell, int | float | Decimal) and not isinstance(cell, bool) for cell in there
     )
-
-
-# ------------------------------------------------------------ plain
 
 
 #: seconds between two lines of progress

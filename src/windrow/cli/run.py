@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from windrow.session import Windrow
     from windrow.sinks import Sink
 
-# ------------------------------------------------------------ echo
-
-
 _LOCAL_MODES = 3
 #: how the terminal was, while it is silent
 _before: list[tuple[int, list[Any]]] = []
@@ -378,9 +375,6 @@ def _console(query: str) -> Sink:
     from windrow.sinks import open_sink
 
     return open_sink("console:", query)
-
-
-# ------------------------------------------------------------ rescale
 
 
 def rescale(

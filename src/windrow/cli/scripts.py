@@ -1,7 +1,4 @@
-"""Scripts on the command line: reading them, errors that name their file; `check` and `explain`.
-
-`--trigger`: how often micro-batches are taken.
-"""
+"""Scripts on the command line: reading them, errors that name their file; `check` and `explain`."""
 
 from __future__ import annotations
 
@@ -82,8 +79,6 @@ def within(name: str) -> Iterator[None]:
 
 
 # ------------------------------------------------------------ windrow check
-#
-# Does a script mean something, and could it run? It is registered, and nothing is run.
 
 
 _PLURALS = {"query": "queries"}

@@ -113,9 +113,6 @@ class Watcher:
         )
 
 
-# ------------------------------------------------------------ views
-
-
 class View:
     """Shows a run while it goes on, as a context. All methods are called by one thread."""
 

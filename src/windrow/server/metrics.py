@@ -205,17 +205,12 @@ def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
-# ------------------------------------------------------------ metrics without the server
-#
-# /metrics without the server: an engine that a command runs, for Prometheus, on a port of its own.
-#
-# Only figures are told, and nothing can be done; who may reach the port is decided by its host, loopback if
-# nobody says otherwise.
-
-
 @contextmanager
 def scraped(windrow: Windrow, host: str, port: int) -> Iterator[str]:
-    """A server in a thread, to the end of the block: the URL of its metrics."""
+    """Metrics of an engine that a command runs, to the end of the block: their URL.
+
+    Only figures are told, and nothing can be done; who may reach the port is decided by its host.
+    """
     metrics = Metrics(windrow, Watch(windrow))
 
     class Handler(BaseHTTPRequestHandler):

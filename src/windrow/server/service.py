@@ -34,14 +34,6 @@ from windrow.server.watch import Watch, plain, steady
 from windrow.session import Windrow
 from windrow.state.names import STATEMENTS
 
-# ------------------------------------------------------------ runner
-#
-# The run in the background: begun when there is something to read, begun anew when streams come or go.
-#
-# A run that fails for a reason outside (a broker that is away, a full disk) is tried again, after growing
-# pauses; one that fails because of rows or a query waits for a statement that changes something.
-
-
 _log = logging.getLogger("windrow.server")
 
 #: seconds before a failed run is tried again: at first, and at most
@@ -51,7 +43,12 @@ _GOOD = 120.0
 
 
 class Runner:
-    """Runs an engine until `close`. `status` is idle, running, ended (with its inputs) or failed."""
+    """Runs an engine until `close`. `status` is idle, running, ended (with its inputs) or failed.
+
+    A run is begun when there is something to read, and anew when streams come or go. One that fails for a
+    reason outside (a broker that is away, a full disk) is tried again, after growing pauses; one that fails
+    because of rows or a query waits for a statement that changes something.
+    """
 
     def __init__(
         self, windrow: Windrow, trigger: str = "1 second", watch: Callable[[], None] = lambda: None
@@ -120,9 +117,6 @@ class Runner:
         self.status, self.error = "failed", failure
         _log.error("the run has ended: %s", failure.message, extra={"code": failure.code})
         return failure
-
-
-# ------------------------------------------------------------ service
 
 
 _View = TypeVar("_View")

@@ -23,10 +23,6 @@ from windrow.credentials import refuse_literals
 from windrow.errors import QueryError, SinkError, WindrowError, nearest, to_install
 from windrow.state.store import sync
 
-# ------------------------------------------------------------ failures
-#
-# What goes wrong around sinks, in words: what could not be done, where, and the way out.
-
 
 def make_directory(directory: Path) -> None:
     """Make it, and all above it, durably. OSError if that cannot be."""
@@ -122,14 +118,9 @@ def imported(module: str, extra: str) -> Any:
         ) from None
 
 
-# ------------------------------------------------------------ urls
-#
-# The text after INTO: `scheme:place?option=value&…`.
-
-
 @dataclass(frozen=True)
 class SinkUrl:
-    """A sink's text in its parts.
+    """A sink's text in its parts: `scheme:place?option=value&…`.
 
     >>> SinkUrl.parse("files:///data/out?format=csv")
     SinkUrl(scheme='files', place='///data/out', options={'format': 'csv'})
@@ -225,9 +216,6 @@ def _options(tail: str) -> dict[str, str]:
             raise QueryError(f"the option `{name}` is given twice", code="bad-sink-option", hint=hint)
         options[name] = unquote(value)
     return options
-
-
-# ------------------------------------------------------------ delivery
 
 
 #: called with the name of a point in the life of a delivery, where a test may end the process

@@ -2,11 +2,7 @@
 
 A Delta table remembers, for each application that writes to it, the number the application gave to its last
 transaction. The rows of a commit and its number become visible together, so a repetition is known by the
-number and left out.
-
-The files under a Delta table: the library writes them, but does not see them onto the disk.
-
-Which columns a Delta table can have, and whether an existing table has those of a query.
+number and left out. The library writes the files of a table, but does not see them onto the disk: we do.
 """
 
 from __future__ import annotations

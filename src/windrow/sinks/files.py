@@ -1,14 +1,11 @@
 """`files:`: one file per commit, in a directory.
 
 A file is written under a temporary name, made durable, and renamed: readers see it whole or not at all. Its
-name is that of the query and the number of the commit, so a repetition meets its own file, and leaves it.
+name is that of the query and the number of the commit, so a repetition meets its own file, and leaves it: the
+same rows give the same bytes, however they were cut into pieces.
 
-How rows lie in a file. The same rows give the same bytes, however they were cut into pieces.
-
-Rows as CSV, after RFC 4180 with line feeds. Values are written as in JSON.
-
-Strings, and arrays and structs as their JSON text, stand in quotes; all else does not. So a NULL, which is
-nothing at all, differs from the empty string.
+CSV is after RFC 4180 with line feeds, its values are written as in JSON. Strings, and arrays and structs as
+their JSON text, stand in quotes; all else does not. So a NULL, which is nothing at all, differs from "".
 """
 
 from __future__ import annotations

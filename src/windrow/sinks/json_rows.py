@@ -10,8 +10,6 @@ DATE                      "2024-05-01"
 INTERVAL                  microseconds
 ARRAY, STRUCT             [...], {...}
 NULL                      null
-
-Questions about Arrow types that do not depend on how the values lie in memory.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 A message cannot be taken back, nor be made visible together with the number of its commit. So a repetition
 sends the messages again, and they say in their headers which row of which commit of which state they are. A
 commit has one owner: what another one sends of it, which was overtaken and does not know, is the same again.
-
 Where messages go, and how: `kafka://host:9092/topic?key=a,b&timeout=30&kafka.compression.type=zstd`.
 """
 

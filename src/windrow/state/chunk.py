@@ -12,8 +12,6 @@ stands for the whole file, though opening it reads only the two ends.
 
 Many small tables of the same columns are written as one section, a *pack*, of which each key has a slice.
 
-Reading a chunk: map the file, trust the directory, then one section at a time.
-
 Nothing is believed before its checksum is: a file that is cut off, changed, or not a chunk at all is reported
 by its name. Tables share the mapped memory, and stay valid when the file is removed.
 """

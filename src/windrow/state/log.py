@@ -207,15 +207,10 @@ def _exists(pid: int) -> bool:
     return True
 
 
-# ------------------------------------------------------------ leases
-#
-# Readers hold a commit; the sweep asks which commits it must leave alone.
-#
-# The floor is the oldest commit that must stay. It only rises, and never above a commit that somebody holds.
-
-
 class Leases:
-    """The commits held by readers of this process.
+    """The commits held by readers of this process; the sweep asks which it must leave alone.
+
+    The floor is the oldest commit that must stay. It only rises, and never above one that somebody holds.
 
     >>> leases = Leases(floor=1)
     >>> with leases.pin(4):
@@ -251,9 +246,6 @@ class Leases:
         with self._lock:
             self.floor = max(self.floor, min([wanted, *self._pins]))
             return self.floor
-
-
-# ------------------------------------------------------------ log
 
 
 class CommitLog:

@@ -6,8 +6,6 @@ one is made from it by `successor`. The file is one line of JSON:
     {"format":7,"checksum":"…","body":{…}}
 
 with the body in canonical form (sorted keys, no spaces), and the checksum over format and body.
-
-What a manifest says of each stream, table, query and piece of output. Plain values, written as JSON.
 """
 
 from __future__ import annotations
@@ -21,13 +19,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from windrow.state.store import damaged, too_new, too_old
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
-
-# ------------------------------------------------------------ references
-#
-# What a manifest knows of a chunk without opening it: enough to find it, to trust it, and to drop it.
-#
-# A chunk file holds sections of several operators. Each operator's part has its own facts, so that a part can
-# expire while the file stays for the others; a file of which no part is left is named no more.
 
 
 @dataclass(frozen=True)
@@ -115,7 +106,11 @@ _INSTANT = StoredForm(write_instant, read_instant)
 
 @dataclass(frozen=True)
 class ChunkRef(StoredEntry, operators=_by_name(Facts)):
-    """A chunk file, as a manifest names it; `operators` are the parts that are still live."""
+    """A chunk file, as a manifest names it: enough to find it unopened, to trust it, and to drop it.
+
+    It holds sections of several operators. Each of these parts has its own facts, so that it can expire while
+    the file stays for the others; `operators` are those still live, and a file without any is named no more.
+    """
 
     name: str
     bytes: int
@@ -139,9 +134,6 @@ class ChunkRef(StoredEntry, operators=_by_name(Facts)):
     def live_bytes(self) -> int:
         """How much of the file is still live: all of one without parts."""
         return sum(facts.bytes for facts in self.operators.values()) or self.bytes
-
-
-# ------------------------------------------------------------ manifest
 
 
 STATUSES = ("running", "paused", "stopped", "failed")

@@ -4,11 +4,9 @@ Every change of a shard writes one file: the chunks that are new, and the index 
 may lie in earlier files. Chunks that an operator passes on unread are not opened, let alone written again. A
 file no live chunk lies in is named no more.
 
-Few files instead of many: which neighbours to merge, and merging them.
-
-Files are merged only with neighbours in age, so that rows that will expire together stay together. Of all
-neighbours the smallest pairs go first: a file is rewritten about as often as the state has doubled since, not
-once per epoch.
+Files are merged, so that there are few, only with neighbours in age, so that rows that will expire together
+stay together. Of all neighbours the smallest pairs go first: a file is rewritten about as often as the state
+has doubled since, not once per epoch.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ The one that matters is `create`: of all who create a name, exactly one succeeds
 the contents. On a local disk that is a hard link to a temporary file that is already durable; on an object
 store it is a conditional put (`object_store`). Files are never changed; what may be replaced (`put`) are
 notes that only help: the sign of life of an owner, and where the kept commits begin.
-
-Errors of the file system, in words: what could not be done, to which file, and the way out.
 """
 
 from __future__ import annotations

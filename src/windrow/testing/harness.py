@@ -1,7 +1,4 @@
-"""Harness: a query, pushed rows, promised progress, and the changes that come out.
-
-A union of streams under test: every branch runs by itself, and what they emit is put together.
-"""
+"""Harness: a query, pushed rows, promised progress, and the changes that come out."""
 
 from __future__ import annotations
 
