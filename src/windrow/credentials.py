@@ -49,28 +49,24 @@ def refuse_literals(url: str, span: Span | None = None) -> None:
             " kafka.sasl.password=${env:NAME}, object stores take theirs from the settings of the session",
         )
     for part in options.split("&"):
-        name, _, value = part.partition("=")
-        _refuse_literal(unquote(name), unquote(value), place.partition(":")[0], span)
-
-
-def _refuse_literal(name: str, value: str, scheme: str, span: Span | None) -> None:
-    if is_reference(value):
-        return
-    if is_secret(name) or has_password(value):
-        prefix = "kafka." if scheme == "kafka" and not name.lower().startswith("kafka.") else ""
-        raise QueryError(
-            f"`{name}` is a secret, and what is declared is written down",
-            code="literal-secret",
-            span=span,
-            hint=f"write {prefix}{name}=${{env:NAME}} for {_WHERE}",
-        )
-    if REFERENCE.search(value):
-        raise QueryError(
-            f"the value of `{name}` is only in part a reference",
-            code="bad-reference",
-            span=span,
-            hint=f"a reference is the whole value: {name}=${{env:NAME}} for {_WHERE}",
-        )
+        name, value = map(unquote, part.partition("=")[::2])
+        if is_reference(value):
+            continue
+        if is_secret(name) or has_password(value):
+            is_kafka = place.startswith("kafka:") and not name.lower().startswith("kafka.")
+            raise QueryError(
+                f"`{name}` is a secret, and what is declared is written down",
+                code="literal-secret",
+                span=span,
+                hint=f"write {'kafka.' if is_kafka else ''}{name}=${{env:NAME}} for {_WHERE}",
+            )
+        if REFERENCE.search(value):
+            raise QueryError(
+                f"the value of `{name}` is only in part a reference",
+                code="bad-reference",
+                span=span,
+                hint=f"a reference is the whole value: {name}=${{env:NAME}} for {_WHERE}",
+            )
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from windrow.cli.scripts import name_of, read_script, state_of, trigger_text, wi
 from windrow.errors import StateError, WindrowError
 
 if TYPE_CHECKING:
+    from windrow.algebra.explain.warnings import Warned
     from windrow.cli.answers import LastAnswers
     from windrow.cli.options import Observability, SparkChoice
     from windrow.cli.snapshots import RunSnapshot, View, Watcher
@@ -182,7 +183,15 @@ def run_watched(
     Any other failure is raised.
     """
     told = _Told(view)
-    run = _Run(engine, watcher, trigger=trigger, once=once, flush=flush)
+    failures: list[BaseException] = []
+
+    def make_epochs() -> None:
+        try:
+            engine.run(trigger=trigger, once=once, flush=flush, watch=watcher)
+        except BaseException as error:  # noqa: BLE001  it is raised again by the thread that waits
+            failures.append(error)
+
+    run = threading.Thread(target=make_epochs, name="windrow run", daemon=True)
     signals.is_running = True
     began = time.monotonic()
     with view:
@@ -197,29 +206,15 @@ def run_watched(
             if signals.is_stopping or until(snapshot, seconds):
                 engine.stop()
         watcher()
-        told.tell(watcher.newest, but=run.failure)
+        failure = failures[0] if failures else None
+        told.tell(watcher.newest, but=failure)
         told.warn(watcher.newest)
         view.show(watcher.newest, time.monotonic() - began)
-    if run.failure is None:
+    if failure is None:
         return None
-    if isinstance(run.failure, WindrowError) and told.knows(run.failure):
-        return run.failure
-    raise run.failure
-
-
-class _Run(threading.Thread):
-    """The epochs, in a thread of their own."""
-
-    def __init__(self, engine: Windrow, watcher: Watcher, **how: Any) -> None:
-        super().__init__(name="windrow run", daemon=True)
-        self._engine, self._watcher, self._how = engine, watcher, how
-        self.failure: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            self._engine.run(watch=self._watcher, **self._how)
-        except BaseException as error:  # noqa: BLE001  it is raised again by the thread that waits
-            self.failure = error
+    if isinstance(failure, WindrowError) and told.knows(failure):
+        return failure
+    raise failure
 
 
 class _Told:
@@ -227,22 +222,23 @@ class _Told:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._known: set[str] = set()
-        self._warned: set[tuple[str, str]] = set()
+        self._known: set[object] = set()
 
     def tell(self, snapshot: RunSnapshot, but: BaseException | None = None) -> None:
         """All that is new; what has ended the run is told by whoever it is raised to."""
         for problem in snapshot.problems:
-            if problem is not but and not self.knows(problem):
-                self._known.add(problem.render())
-                self._view.tell(problem)
+            if problem is not but:
+                self._once(problem.render(), problem)
 
     def warn(self, snapshot: RunSnapshot) -> None:
         """What is rarely meant and was not told yet."""
         for warning in snapshot.warnings:
-            if (warning.code, warning.about) not in self._warned:
-                self._warned.add((warning.code, warning.about))
-                self._view.tell(warning)
+            self._once((warning.code, warning.about), warning)
+
+    def _once(self, key: object, what: WindrowError | Warned) -> None:
+        if key not in self._known:
+            self._known.add(key)
+            self._view.tell(what)
 
     def knows(self, problem: WindrowError) -> bool:
         return problem.render() in self._known
