@@ -173,18 +173,12 @@ class AccessTokens:
         try:
             text, mode = path.read_text(encoding="utf-8"), path.stat().st_mode
         except (OSError, UnicodeDecodeError) as error:
-            raise StateError(
-                f"the token file {path} cannot be read: {error}", code="bad-token-file"
-            ) from error
+            raise _bad_file(f"the token file {path} cannot be read: {error}") from error
         if mode & 0o077:
-            raise StateError(
-                f"others can read the token file {path}", code="bad-token-file", hint=f"chmod 600 {path}"
-            )
+            raise _bad_file(f"others can read the token file {path}", f"chmod 600 {path}")
         found = cls.of(text.split("\n"))
         if not found:
-            raise StateError(
-                f"there is no token in {path}", code="bad-token-file", hint="write `write TOKEN` into it"
-            )
+            raise _bad_file(f"there is no token in {path}", "write `write TOKEN` into it")
         return found
 
     @classmethod
@@ -201,6 +195,10 @@ class AccessTokens:
 
     def cookie_role(self, cookie: str) -> str | None:
         return _matched(cookie, ((digest, role) for _, digest, role in self._known))
+
+
+def _bad_file(message: str, hint: str | None = None) -> StateError:
+    return StateError(message, code="bad-token-file", hint=hint)
 
 
 def cookie_of(token: str) -> str:

@@ -108,9 +108,7 @@ def _row(
 ) -> tuple[Any, ...]:
     where = f"row {number} for stream `{stream.name}`"
     if not isinstance(found, dict):
-        raise DataError(
-            f"{where} is no object", code="malformed-row", hint='a row is written {"column": value, …}'
-        )
+        raise _malformed(f"{where} is no object", 'a row is written {"column": value, …}')
     given: dict[str, Any] = {}
     for name, value in found.items():
         known = names.get(str(name).lower())
@@ -140,12 +138,14 @@ def _value(value: Any, kind: DataType, where: str, *, from_text: bool) -> Any:
     try:
         return _read(value, kind, from_text=from_text)
     except (ValueError, InvalidOperation, OverflowError, NoBase64, TypeError):
-        shown = str(value)[:60]
-        raise DataError(
-            f"{where} is {kind}, but the value is {shown!r}",
-            code="malformed-row",
-            hint="times are written 2026-03-02T09:15:00Z or in microseconds since 1970",
+        raise _malformed(
+            f"{where} is {kind}, but the value is {str(value)[:60]!r}",
+            "times are written 2026-03-02T09:15:00Z or in microseconds since 1970",
         ) from None
+
+
+def _malformed(message: str, hint: str) -> DataError:
+    return DataError(message, code="malformed-row", hint=hint)
 
 
 def _read(value: Any, kind: DataType, *, from_text: bool) -> Any:
@@ -190,10 +190,8 @@ def _json_array(stream: Stream, body: bytes) -> Iterator[tuple[int, Any]]:
     found = _parsed(stream, body, "the body")
     rows = found.get("rows", [found]) if isinstance(found, dict) else found
     if not isinstance(rows, list):
-        raise DataError(
-            f"the body for stream `{stream.name}` is no list of rows",
-            code="malformed-row",
-            hint='send [{"column": value, …}, …]',
+        raise _malformed(
+            f"the body for stream `{stream.name}` is no list of rows", 'send [{"column": value, …}, …]'
         )
     yield from enumerate(rows, start=1)
 
@@ -202,10 +200,9 @@ def _parsed(stream: Stream, text: bytes, where: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise DataError(
+        raise _malformed(
             f"{where} for stream `{stream.name}` is no JSON: {str(error)[:120]}",
-            code="malformed-row",
-            hint=f'send rows as {{"{stream.wattr}": …}}, one on each line',
+            f'send rows as {{"{stream.wattr}": …}}, one on each line',
         ) from None
 
 
@@ -223,16 +220,13 @@ def _csv_rows(stream: Stream, body: bytes) -> Iterator[tuple[int, Any]]:
             if not cells:
                 continue
             if len(cells) != len(header):
-                raise DataError(
+                raise _malformed(
                     f"line {number} has {len(cells)} values, the header {len(header)}",
-                    code="malformed-row",
-                    hint="the first line names the columns",
+                    "the first line names the columns",
                 )
             yield number, dict(zip(header, cells, strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(
-            f"the body for stream `{stream.name}` is no CSV: {error}", code="malformed-row", hint="send UTF-8"
-        ) from None
+        raise _malformed(f"the body for stream `{stream.name}` is no CSV: {error}", "send UTF-8") from None
 
 
 def _from_arrow(stream: Stream, body: bytes) -> pa.Table:
@@ -251,10 +245,9 @@ def _from_arrow(stream: Stream, body: bytes) -> pa.Table:
             )
         columns = [found[names[each.name.lower()]].cast(each.type) for each in wanted]
     except (pa.ArrowException, OSError) as error:
-        raise DataError(
+        raise _malformed(
             f"the body for stream `{stream.name}` is no Arrow stream of its rows: {str(error)[:200]}",
-            code="malformed-row",
-            hint="send an IPC stream with the columns of the stream",
+            "send an IPC stream with the columns of the stream",
         ) from None
     table = pa.Table.from_arrays(columns, schema=wanted)
     if stream.wattr in wanted.names and table[stream.wattr].null_count:

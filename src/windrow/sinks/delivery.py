@@ -137,10 +137,9 @@ class SinkUrl:
         address, _, tail = text.strip().partition("?")
         scheme, colon, place = address.partition(":")
         if not colon:
-            raise QueryError(
+            raise _bad_sink(
                 f"`{address}` does not say what kind of sink it is",
-                code="bad-sink",
-                hint="write for example 'console:', 'memory:' or 'files:///data/answers'",
+                "write for example 'console:', 'memory:' or 'files:///data/answers'",
             )
         return cls(scheme.lower(), place, _options(tail))
 
@@ -159,32 +158,22 @@ class SinkUrl:
     def choice(self, option: str, known: Collection[str], default: str) -> str:
         value = self.options.get(option, default).lower()
         if value not in known:
-            raise QueryError(
-                f"`{self.scheme}:` has no {option} `{value}`",
-                code="bad-sink-option",
-                hint=nearest(value, known),
-            )
+            raise _bad_option(f"`{self.scheme}:` has no {option} `{value}`", nearest(value, known))
         return value
 
     def count(self, option: str, default: int) -> int:
         """The value of an option that is a whole number from 1 on."""
         text = self.options.get(option, str(default))
         if not (text.isascii() and text.isdigit() and int(text) > 0):
-            raise QueryError(
-                f"`{option}={text}` is not a number from 1 on",
-                code="bad-sink-option",
-                hint=f"write for example {option}={default}",
+            raise _bad_option(
+                f"`{option}={text}` is not a number from 1 on", f"write for example {option}={default}"
             )
         return int(text)
 
     def nowhere(self) -> None:
         """Refuse a place where none belongs."""
         if self.place.strip("/"):
-            raise QueryError(
-                f"`{self.scheme}:` is not followed by a place",
-                code="bad-sink",
-                hint=f"write '{self.scheme}:' alone",
-            )
+            raise _bad_sink(f"`{self.scheme}:` is not followed by a place", f"write '{self.scheme}:' alone")
 
     def path(self) -> Path:
         """The place as a path. Three slashes begin an absolute one, none or two a relative one.
@@ -194,10 +183,8 @@ class SinkUrl:
         """
         text = unquote(self.place.removeprefix("//"))
         if not text or "\0" in text:
-            raise QueryError(
-                f"`{self.scheme}:` needs a directory",
-                code="bad-sink",
-                hint=f"write for example '{self.scheme}:///data/answers'",
+            raise _bad_sink(
+                f"`{self.scheme}:` needs a directory", f"write for example '{self.scheme}:///data/answers'"
             )
         return Path(text)
 
@@ -209,13 +196,19 @@ def _options(tail: str) -> dict[str, str]:
         name, equals, value = part.partition("=")
         name = unquote(name)
         if not equals:
-            hint = f"write {name}=value"
-            raise QueryError(f"the option `{name}` has no value", code="bad-sink-option", hint=hint)
+            raise _bad_option(f"the option `{name}` has no value", f"write {name}=value")
         if name in options:
-            hint = "leave one out"
-            raise QueryError(f"the option `{name}` is given twice", code="bad-sink-option", hint=hint)
+            raise _bad_option(f"the option `{name}` is given twice", "leave one out")
         options[name] = unquote(value)
     return options
+
+
+def _bad_sink(message: str, hint: str) -> QueryError:
+    return QueryError(message, code="bad-sink", hint=hint)
+
+
+def _bad_option(message: str, hint: str | None) -> QueryError:
+    return QueryError(message, code="bad-sink-option", hint=hint)
 
 
 #: called with the name of a point in the life of a delivery, where a test may end the process

@@ -77,13 +77,10 @@ def open_store(place: str | Path | Store) -> Store:
     scheme, mark, rest = str(place).partition("://")
     if not mark or isinstance(place, Path):
         return LocalStore(Path(place))
-    hint = "give a directory, or s3://…, gs://… or az://…"
     if scheme not in _SCHEMES:
-        raise StateError(f"`{scheme}:` is no place for state", code="bad-state-url", hint=hint)
+        raise _bad_url(f"`{scheme}:` is no place for state", "give a directory, or s3://…, gs://… or az://…")
     if not rest.partition("?")[0].strip("/"):
-        raise StateError(
-            f"`{place}` names no bucket", code="bad-state-url", hint=f"write {scheme}://BUCKET/PREFIX"
-        )
+        raise _bad_url(f"`{place}` names no bucket", f"write {scheme}://BUCKET/PREFIX")
     return ObjectStore(str(place))
 
 
@@ -496,18 +493,20 @@ def _number(text: str | None, usual: float, what: str) -> float:
     try:
         return usual if text is None else float(text)
     except ValueError:
-        hint = f"write {what}=30 for half a minute"
-        raise StateError(
-            f"`{what}={text}` is no number of seconds", code="bad-state-url", hint=hint
+        raise _bad_url(
+            f"`{what}={text}` is no number of seconds", f"write {what}=30 for half a minute"
         ) from None
 
 
 def _bytes(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        hint = "write cache_bytes=2GB"
-        raise StateError(f"`cache_bytes={text}` is no size", code="bad-state-url", hint=hint)
+        raise _bad_url(f"`cache_bytes={text}` is no size", "write cache_bytes=2GB")
     return int(found[1]) * _UNITS[found[2].lower()]
+
+
+def _bad_url(message: str, hint: str) -> StateError:
+    return StateError(message, code="bad-state-url", hint=hint)
 
 
 @lru_cache(maxsize=64)
@@ -532,9 +531,8 @@ def _opened(url: str, process: int) -> tuple[Any, Resolved]:
         values = {name: value for name, value in settings.values.items() if name != "allow_http"}
         made = from_url(place, config=values, client_options=client, retry_config=_RETRY)  # type: ignore[call-overload]
     except (BaseError, ValueError) as error:
-        reason = settings.scrubbed(first_line(error))
         hint = "see the options of state in an object store in the documentation"
-        raise StateError(f"{place} cannot be opened: {reason}", code="bad-state-url", hint=hint) from None
+        raise _bad_url(f"{place} cannot be opened: {settings.scrubbed(first_line(error))}", hint) from None
     return made, settings
 
 
