@@ -169,7 +169,6 @@ def _place(statement: bound_statements.BoundStatement, source: Statement, text: 
             urls = [stream.source, stream.late_sink]
         case bound_statements.RegisterQuery(query):
             urls = [query.sink]
-    for url in filter(None, urls):
-        found = text.find(f"'{url}'", source.span.start, source.span.end)
-        return Span(found, found + len(url) + 2) if found >= 0 else source.span
-    return source.span
+    word = next((f"'{url}'" for url in urls if url is not None), "")
+    found = text.find(word, source.span.start, source.span.end) if word else -1
+    return Span(found, found + len(word)) if found >= 0 else source.span
