@@ -31,7 +31,7 @@ from windrow.physical.planner import SHARED
 from windrow.sinks import Callback
 from windrow.state.log import CommitLog, Owner
 from windrow.state.manifest import Manifest
-from windrow.state.names import owner_name, released_name
+from windrow.state.names import owner_name
 from windrow.state.store import LocalStore
 
 if TYPE_CHECKING:
@@ -230,7 +230,8 @@ def kept(folder: Path) -> Iterator[tuple[str, bytes]]:
     store = LocalStore(folder)
     last = max(name for name in store.list("commits"))
     manifest = Manifest.decode(store.read(last), last)
-    for name in (last, owner_name(manifest.owner), released_name(manifest.owner), *sorted(manifest.files)):
+    owner = (owner_name(manifest.owner, end) for end in ("json", "released"))
+    for name in (last, *owner, *sorted(manifest.files)):
         yield name, store.read(name)
 
 

@@ -29,7 +29,7 @@ from windrow.state import object_store
 from windrow.state.block_cache import BlockCache
 from windrow.state.history import History, discard, sweep
 from windrow.state.log import CommitLog, Lease, Owner
-from windrow.state.names import commit_name, lease_name
+from windrow.state.names import commit_name, owner_name
 from windrow.state.object_store import BLOCK, ObjectStore, open_store
 
 NO_SECRETS = Resolved()
@@ -210,7 +210,7 @@ def test_an_owner_elsewhere_that_died_is_succeeded_when_its_lease_is_over(object
 def test_a_lease_that_was_over_long_ago_is_not_waited_for(objects: ObjectStore) -> None:
     store = ObjectStore(objects.url.replace("lease=0.5", "lease=3000"))
     log = abandon(store)
-    path = Path(str(objects).removeprefix("file://")) / lease_name(log.owner.epoch)
+    path = Path(str(objects).removeprefix("file://")) / owner_name(log.owner.epoch, "lease")
     os.utime(path, (time.time() - 4000,) * 2)
     began = time.monotonic()
     CommitLog.open(store).close()

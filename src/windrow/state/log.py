@@ -109,14 +109,14 @@ def read_owner(store: Store, epoch: int) -> Owner:
 
 
 def was_released(store: Store, epoch: int) -> bool:
-    return store.size(file_names.released_name(epoch)) is not None
+    return store.size(file_names.owner_name(epoch, "released")) is not None
 
 
 class Lease:
     """The sign of life of an owner, given until it is released. It carries the number of its last commit."""
 
     def __init__(self, store: Store, owner: Owner, seconds: float) -> None:
-        self._store, self._name = store, file_names.lease_name(owner.epoch)
+        self._store, self._name = store, file_names.owner_name(owner.epoch, "lease")
         self._pause, self._signs, self._commit = seconds / 3, 0, owner.after
         self._over = Event()
         self._before = _sign(store, owner.epoch - 1)
@@ -148,7 +148,7 @@ class Lease:
 def _sign(store: Store, epoch: int) -> bytes:
     """The last sign of life of the owner of an epoch; nothing if it has not given one yet."""
     try:
-        return store.read(file_names.lease_name(epoch))
+        return store.read(file_names.owner_name(epoch, "lease"))
     except StateError as error:
         if error.code != "file-missing":
             raise
@@ -158,7 +158,7 @@ def _sign(store: Store, epoch: int) -> bytes:
 def lease_is_over(store: Store, owner: Owner, seconds: float) -> bool:
     """Wait until an owner gives a sign of life (False), or has not for as long as its lease lasts (True)."""
     first = _sign(store, owner.epoch)
-    age = store.age(file_names.lease_name(owner.epoch) if first else file_names.owner_name(owner.epoch))
+    age = store.age(file_names.owner_name(owner.epoch, "lease" if first else "json"))
     ends = time.monotonic() + seconds - age
     while (left := ends - time.monotonic()) > 0:
         time.sleep(min(left, seconds / 10))
@@ -408,7 +408,7 @@ class CommitLog:
 
 def _release(store: Store, owner: Owner) -> None:
     with suppress(FileExistsError, StateError):  # the end of the lock, or of the lease, tells it too
-        store.create(file_names.released_name(owner.epoch), b"", "owner")
+        store.create(file_names.owner_name(owner.epoch, "released"), b"", "owner")
 
 
 def _become_owner(store: Store, lock: filelock.Lock | None, *, takeover: bool) -> Owner:

@@ -97,16 +97,9 @@ def commit_number(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def owner_name(epoch: int) -> str:
-    return f"{OWNERS}/{epoch:06d}.json"
-
-
-def released_name(epoch: int) -> str:
-    return f"{OWNERS}/{epoch:06d}.released"
-
-
-def lease_name(epoch: int) -> str:
-    return f"{OWNERS}/{epoch:06d}.lease"
+def owner_name(epoch: int, end: str = "json") -> str:
+    """Where an owner tells who it is, with other ends that it lives (`lease`), or ended (`released`)."""
+    return f"{OWNERS}/{epoch:06d}.{end}"
 
 
 def owner_epoch(name: str) -> int | None:
