@@ -15,8 +15,6 @@ from windrow.sinks.legible import column_values, printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rich.table import Table
-
 
 SHOWN = 20
 _NULL = "NULL"
@@ -52,7 +50,10 @@ class ConsoleSink(Sink):
             if out.isatty():
                 _print_table(out, delivery, self._limit or SHOWN)
             else:
-                _print_lines(out, delivery, self._limit)
+                ascii_only = not (out.encoding or "utf-8").lower().startswith("utf")
+                for number, row in enumerate(islice(_rows(delivery), self._limit)):
+                    line = {"query": delivery.query, "commit": delivery.commit, "row": number, "values": row}
+                    out.write(json_line(line, ascii_only=ascii_only) + "\n")
             out.flush()
 
 
@@ -60,15 +61,10 @@ def _rows(delivery: Delivery) -> Iterator[dict[str, Any]]:
     return (row for piece in delivery.pieces() for row in json_rows(piece))
 
 
-def _print_lines(out: TextIO, delivery: Delivery, limit: int | None) -> None:
-    ascii_only = not (out.encoding or "utf-8").lower().startswith("utf")
-    for number, row in enumerate(islice(_rows(delivery), limit)):
-        line = {"query": delivery.query, "commit": delivery.commit, "row": number, "values": row}
-        out.write(json_line(line, ascii_only=ascii_only) + "\n")
-
-
 def _print_table(out: TextIO, delivery: Delivery, limit: int) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
     total = sum(piece.num_rows for piece in delivery.pieces())
@@ -81,7 +77,11 @@ def _print_table(out: TextIO, delivery: Delivery, limit: int) -> None:
     columns = [*zip(*(row.values() for row in islice(_rows(delivery), limit)), strict=True)]
     rows = [*map(list, zip(*map(_cells, columns, kinds), strict=True))]
     console = Console(file=out)
-    table = _table(names, rows, kinds)
+    table = Table(box=SIMPLE_HEAD)
+    for name, kind in zip(names, kinds, strict=True):
+        table.add_column(Text(name), justify="right" if is_number(kind) else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell, style="dim" if cell == _NULL else "") for cell in row))
     console.print(title)
     if console.measure(table, options=console.options.update(width=_ANY_WIDTH)).maximum <= console.width:
         console.print(table)
@@ -90,19 +90,6 @@ def _print_table(out: TextIO, delivery: Delivery, limit: int) -> None:
     if total > limit:
         more = f"… {total - limit} more: INTO 'console:?limit={total}' prints all, and so does a pipe\n"
         console.print(Text(more, style="dim"), soft_wrap=True)
-
-
-def _table(names: list[str], rows: list[list[str]], kinds: list[pa.DataType]) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD)
-    for name, kind in zip(names, kinds, strict=True):
-        table.add_column(Text(name), justify="right" if is_number(kind) else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(cell, style="dim" if cell == _NULL else "") for cell in row))
-    return table
 
 
 def _records(names: list[str], rows: list[list[str]], width: int) -> Iterator[str]:
