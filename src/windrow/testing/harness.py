@@ -157,7 +157,9 @@ class Harness:
             raise QueryError(
                 f"no executor `{executor}`", code="unknown-executor", hint=nearest(executor, EXECUTORS)
             )
-        self.plan = _planned(query, streams or {}, tables or {})
+        if not isinstance(query, Plan):
+            query = compile_query(query, declared(streams or {}, tables or {}))
+        self.plan = query if isinstance(query, Emit) else Emit(query)
         self._executor = EXECUTORS[executor](self.plan)
 
     def push(self, stream: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -198,9 +200,3 @@ class Harness:
     def late(self, stream: str) -> list[tuple[Any, ...]]:
         """The late rows that were not kept."""
         return self._executor.late(stream)
-
-
-def _planned(query: str | Plan, streams: Mapping[str, Declared], tables: Mapping[str, Declared]) -> Emit:
-    if isinstance(query, Plan):
-        return query if isinstance(query, Emit) else Emit(query)
-    return compile_query(query, declared(streams, tables))
