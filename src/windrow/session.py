@@ -17,7 +17,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, wait
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from decimal import Decimal
@@ -381,7 +381,8 @@ class Windrow:
         began = time.monotonic()
         while not push.committed.done() and not self._closed:
             rest = math.inf if timeout is None else began + timeout - time.monotonic()
-            wait([push.committed], min(max(0.0, rest), _LOOK))
+            with suppress(TimeoutError, CancelledError):
+                push.committed.result(min(max(0.0, rest), _LOOK))
             if rest <= 0:
                 break
             if self._loop is None and not push.committed.done() and not self._closed:
