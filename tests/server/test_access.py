@@ -87,9 +87,9 @@ def test_every_route_with_every_token(
 
 
 def test_all_routes_are_among_those(server: Server) -> None:
-    guard = server.listener._server._app
+    guard: Any = server.listener._server.config.app
     asked = [{"type": "http", "method": method, "path": path.split("?")[0]} for method, path, *_ in ROUTES]
-    for route in guard.app.routes:  # type: ignore[attr-defined]
+    for route in guard.app.routes:
         methods = {each["method"] for each in asked if route.matches(each)[0] is Match.FULL}
         assert route.methods - {"HEAD"} <= methods, route.path
 
