@@ -87,9 +87,9 @@ def test_every_route_with_every_token(
 
 
 def test_all_routes_are_among_those(server: Server) -> None:
-    guard: Any = server.listener._server.config.app
+    guard = server.listener._server.config.app
     asked = [{"type": "http", "method": method, "path": path.split("?")[0]} for method, path, *_ in ROUTES]
-    for route in guard.app.routes:
+    for route in guard.app.routes:  # type: ignore[union-attr]
         methods = {each["method"] for each in asked if route.matches(each)[0] is Match.FULL}
         assert route.methods - {"HEAD"} <= methods, route.path
 
