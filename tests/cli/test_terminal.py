@@ -233,9 +233,9 @@ def test_the_last_picture_is_all_that_is_left(queries: int, width: int, height: 
         for size in sizes
     ]
     screen = shown(pictures, width, height)
-    last = drawing("demo", pictures[-1], float(len(sizes) - 1), width, height)
+    last, _ = drawing("demo", pictures[-1], float(len(sizes) - 1), width, height)
     console = Console(file=io.StringIO(), record=True, width=width, height=height)
-    console.print(last.picture)
+    console.print(last)
     picture = [line.rstrip() for line in console.export_text().splitlines()]
     assert len(picture) < height
     assert screen.lines[: len(picture)] == picture
@@ -250,15 +250,15 @@ def test_every_query_shows_an_answer_and_counts_the_others(
     queries: int, rows: int, width: int, height: int
 ) -> None:
     now = snapshot(*(QueryNow(f"query{n}", "running", rows, answers=averages(rows)) for n in range(queries)))
-    drawn = drawing("demo", now, 1.0, width, height)
+    drawn, hidden = drawing("demo", now, 1.0, width, height)
     console = Console(file=io.StringIO(), record=True, width=width, height=height)
-    console.print(drawn.picture)
+    console.print(drawn)
     text = console.export_text()
     assert text.count("60.5") == queries  # the first row of each
     seen = sum(text.count(f"{60 + n}.5") for n in range(100))
-    assert drawn.hidden == queries * rows - seen
+    assert hidden == queries * rows - seen
     told = [int(word) for word, after in zip(text.split(), text.split()[1:], strict=False) if after == "more"]
-    assert sum(told) == drawn.hidden
+    assert sum(told) == hidden
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
