@@ -28,9 +28,11 @@ from windrow.state.manifest import ChunkRef
 from windrow.state.store import Store
 
 Group: TypeAlias = tuple[ChunkRef, ...]
+#: more files than these are merged (5000 files cost seconds to open)
+MOST_FILES = 64
 
 
-def plan_compaction(chunks: Sequence[ChunkRef], most_files: int) -> list[Group]:
+def plan_compaction(chunks: Sequence[ChunkRef], most_files: int = MOST_FILES) -> list[Group]:
     """Groups of neighbours to merge, if there are more than `most_files`; three quarters of that remain.
 
     >>> files = [ChunkRef(f"chunks/{size}", size, "", 1) for size in (90, 80, 5, 6, 7)]
@@ -54,8 +56,6 @@ def plan_compaction(chunks: Sequence[ChunkRef], most_files: int) -> list[Group]:
 
 
 INDEX = "index"
-#: more files than these are merged (5000 files cost seconds to open)
-MOST_FILES = 64
 
 
 @dataclass(frozen=True)
