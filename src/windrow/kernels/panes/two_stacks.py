@@ -80,9 +80,17 @@ class StackWindows:
         w = np.repeat(np.arange(*windows), stop - first)
         column = np.tile(np.arange(stop - first), windows[1] - windows[0])
         ends = self.cut.end_pane(0) + w * self.cut.per_slide
-        places = _Places(ids, panes, self.base + self.cut.per_window)
-        front = places.last_before(column, ends)
-        back = places.last_before(column, np.minimum(ends - self.cut.per_window, self.base))
+        low = int(panes.min())
+        stride = max(self.base + self.cut.per_window, int(panes.max())) - low + 2
+        keys = ids * stride + (panes - low)
+
+        def last_before(pane: Ints) -> Ints:
+            """For each id, its last row before a pane; -1 if there is none."""
+            found = np.searchsorted(keys, column * stride + np.clip(pane - low, 0, stride - 1)) - 1
+            return np.where((found >= 0) & (ids[found] == column), found, -1)
+
+        front = last_before(ends)
+        back = last_before(np.minimum(ends - self.cut.per_window, self.base))
         has_front = (front >= 0) & (panes[front] >= self.base)
         found: list[Lanes] = []
         for combiner, group in zip(table.layout.combiners, cut_lanes(self.lanes, rows), strict=True):
@@ -124,22 +132,6 @@ class Amended:
         values = [name for name in late.columns if name.startswith("v")]
         states = pl.concat([part for part in both if part.height] or both[:1])
         return self.late.table.layout.merge(states, ["w", "g", *values])
-
-
-class _Places:
-    """Finds rows by (id, pane) in rows sorted that way."""
-
-    def __init__(self, ids: Ints, panes: Ints, greatest: int) -> None:
-        self.ids = ids
-        self.low = int(panes.min())
-        self.stride = max(greatest, int(panes.max())) - self.low + 2
-        self.keys = ids * self.stride + (panes - self.low)
-
-    def last_before(self, ids: Ints, panes: Ints) -> Ints:
-        """For each id, its last row before a pane; -1 if there is none."""
-        clipped = np.clip(panes - self.low, 0, self.stride - 1)
-        found = np.searchsorted(self.keys, ids * self.stride + clipped) - 1
-        return np.where((found >= 0) & (self.ids[found] == ids), found, -1)
 
 
 class Suffixes:
