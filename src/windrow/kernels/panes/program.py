@@ -137,7 +137,9 @@ class PaneProgram:
         if column is None:
             return PaneClock(*moved)
         sources = {s: (before.progress_of(s), now.progress_of(s)) for s in now.progress.sources}
-        return PaneClock(*moved, self._key_of(column), sources)
+        places = range(len(self.query.aggregate.keys))
+        own = next(p for p in places if is_final_by_group(self.query.by_key(p), self.stream, column))
+        return PaneClock(*moved, f"k{own}", sources)
 
     def reached(self, known: Known) -> int | None:
         """The last window of the bottom level that any group was answered for."""
@@ -148,9 +150,3 @@ class PaneProgram:
 
     def _progress(self, known: Known) -> Instant:
         return known.progress_on(self.stream, self.query.attribute)
-
-    def _key_of(self, column: str) -> str:
-        """The column of pane tables that holds the source."""
-        places = range(len(self.query.aggregate.keys))
-        own = next(p for p in places if is_final_by_group(self.query.by_key(p), self.stream, column))
-        return f"k{own}"
