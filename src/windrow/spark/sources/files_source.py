@@ -35,14 +35,7 @@ from windrow.errors import SourceError, nearest
 from windrow.execution.bundle import Few
 from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark.failures import SPARK_ERRORS, is_away, is_unanswered, reason
-from windrow.spark.sources.fit import (
-    Fitting,
-    check_order_names,
-    check_types,
-    fitting,
-    from_spark,
-    to_spark,
-)
+from windrow.spark.sources.fit import Fitting, check_order_names, check_types, fitting, from_spark, to_spark
 from windrow.spark.sources.listing import (
     as_now,
     digest,

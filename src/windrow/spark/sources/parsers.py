@@ -168,9 +168,9 @@ def parse_csv(
     frame: DataFrame,
     how: TextFormat,
     stream: Stream | Table,
-    order: Sequence[Column] = (),
-    place: Column | None = None,
-    where: str = "the file",
+    order: Sequence[Column],
+    place: Column,
+    where: str,
 ) -> DataFrame:
     """The stream's columns out of a frame that was read with `csv_options` and `csv_schema`, and after them
     those of `order`."""

@@ -240,9 +240,7 @@ def told_by_task(raised: str) -> SourceError | None:
 
 
 def _read_parts(
-    parts: Sequence[Any],
-    read: Callable[[Any], Iterator[pa.RecordBatch]],
-    numbers: Iterator[pa.RecordBatch],
+    parts: Sequence[Any], read: Callable[[Any], Iterator[pa.RecordBatch]], numbers: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
         for number in batch.column(0).to_pylist():

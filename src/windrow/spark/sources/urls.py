@@ -17,7 +17,7 @@ expected. A source declares its options as a mapping from names to such function
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -107,9 +107,9 @@ def read_options(given: Mapping[str, str], known: Mapping[str, Reader], where: s
     return values
 
 
-def _option(read: Reader, default: Any = None) -> Any:
-    """A field of a class that an option of its name sets."""
-    return field(default=default, metadata={"read": read})
+def _option(read: Reader, default: Any = None, only: Sequence[str] = ()) -> Any:
+    """A field of a class that an option of its name sets, which may mean something in some formats only."""
+    return field(default=default, metadata={"read": read, "only": only})
 
 
 def _options_of(kind: type) -> dict[str, Reader]:
@@ -180,14 +180,6 @@ def single_character(text: str) -> str:
 #: what the name of a file ends in, for each format
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 COMPRESSED = (".gz", ".bz2", ".zst", ".snappy")
-#: options that mean something in some formats only
-_FORMATS_OF = {
-    "header": {"csv"},
-    "delimiter": {"csv"},
-    "malformed": {"csv", "json"},
-    "malformed_sink": {"csv", "json"},
-    "absent": {"json", "parquet"},
-}
 _MALFORMED = choice("fail", "drop", "to")
 
 
@@ -197,11 +189,11 @@ class FilesUrl:
 
     pattern: str
     format: str | None = _option(choice("parquet", "csv", "json"))
-    header: bool = _option(flag, default=True)
-    delimiter: str = _option(single_character, ",")
-    malformed: str = _option(_MALFORMED, "fail")
-    malformed_sink: str | None = _option(str)
-    absent: str = _option(choice("fail", "null"), "fail")
+    header: bool = _option(flag, default=True, only=["csv"])
+    delimiter: str = _option(single_character, ",", only=["csv"])
+    malformed: str = _option(_MALFORMED, "fail", only=["csv", "json"])
+    malformed_sink: str | None = _option(str, only=["csv", "json"])
+    absent: str = _option(choice("fail", "null"), "fail", only=["json", "parquet"])
     #: what an epoch takes at most: a long backlog is read in portions that fit in memory
     files_per_batch: int = _option(count, 1000)
     bytes_per_batch: int = _option(count, 1 << 29)
@@ -223,12 +215,13 @@ def read_files_url(url: SourceUrl) -> FilesUrl:
     options = read_options(url.options, _options_of(FilesUrl), "files:")
     options.setdefault("format", format_of(url.place))
     known = options["format"]
+    formats = {each.name: each.metadata["only"] for each in fields(FilesUrl) if each.metadata}
     for name in options:
-        if known is not None and known not in _FORMATS_OF.get(name, {known}):
+        if known is not None and formats[name] and known not in formats[name]:
             raise QueryError(
                 f"the option `{name}` says nothing about {known} files",
                 code="unknown-option",
-                hint=f"it is for {' and '.join(sorted(_FORMATS_OF[name]))}; leave it out",
+                hint=f"it is for {' and '.join(formats[name])}; leave it out",
             )
     limit = next((name for name in ("files_per_batch", "bytes_per_batch") if name in options), None)
     if limit and options.get("bounded"):
