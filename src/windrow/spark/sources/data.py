@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType
 
 from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Field, Schema
@@ -55,15 +54,12 @@ def open_data(spark: SparkSession, stream: Stream, data: object) -> Source:
 def infer_schema(data: Any) -> Schema:
     """The columns of a frame or a table, for a stream that declares none."""
     if isinstance(data, DataFrame):
-        return _schema_of(data.schema)
-    # the rows of a lazy frame would be computed for nothing
-    is_lazy = type(data).__module__.startswith("polars.") and hasattr(data, "collect")
-    return _schema_of(spark_schema(as_table(data.limit(0) if is_lazy else data).schema))
-
-
-def _schema_of(schema: StructType) -> Schema:
+        given = data.schema
+    else:  # the rows of a lazy frame would be computed for nothing
+        is_lazy = type(data).__module__.startswith("polars.") and hasattr(data, "collect")
+        given = spark_schema(as_table(data.limit(0) if is_lazy else data).schema)
     fields = []
-    for field in schema.fields:
+    for field in given.fields:
         kind = from_spark(field.dataType)
         if kind is None:
             raise no_type(field.name, field.dataType.simpleString().upper())
