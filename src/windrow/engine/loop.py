@@ -26,29 +26,25 @@ from functools import partial
 from pathlib import Path
 from threading import Condition, Event, Thread
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 from windrow.engine.engine import Arrival, SourceChanged, WatermarkAdvance, sealed
 from windrow.engine.engine import Event as Told
+from windrow.engine.output.dispatch import Delivering
 from windrow.engine.records import Registered
+from windrow.engine.tables import Refreshing
 from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.spark.failures import job_failed
 from windrow.spark.frames import row_count, rows_between
 from windrow.spark.sources.source import Absent, Begun, Offsets, Source, Unsettled
+from windrow.spark.sources.table_source import Content
 from windrow.state.crash import crash_point
-from windrow.state.manifest import SourceState
+from windrow.state.manifest import Manifest, SourceState
 from windrow.state.names import file_name
 from windrow.windows.domain import INFINITY
 from windrow.windows.progress import OrderedPer
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from windrow.engine.output.dispatch import Delivering
-    from windrow.engine.tables import Refreshing
-    from windrow.spark.sources.table_source import Content
-    from windrow.state.manifest import Manifest
-
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

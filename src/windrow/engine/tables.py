@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import polars as pl
 import pyarrow as pa
@@ -31,14 +31,11 @@ from windrow.execution.delta_file import TABLE, Spool, WriteTarget
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.relational.signed_rows import FOREVER, N, columns_of, consolidated, finite, together
 from windrow.kernels.relational.tables import AT, TableContents, Values
+from windrow.spark.sources.table_source import Content, TableSource
 from windrow.state.chunk import Key, open_chunk
 from windrow.state.manifest import ChunkRef, SourceState, StreamState
+from windrow.state.store import Store
 from windrow.windows.domain import INFINITY, Instant, read_instant, write_instant
-
-if TYPE_CHECKING:
-    from windrow.spark.sources.table_source import Content, TableSource
-    from windrow.state.store import Store
-
 
 #: when a table changes that nobody has seen yet: before everything
 BEGINNING = -FOREVER + 1

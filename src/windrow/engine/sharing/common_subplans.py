@@ -59,21 +59,37 @@ class CommonSlide:
 
 
 @dataclass(frozen=True)
-class Beginner:
-    """A query that begins: its plan, whether its windows may be longer, and what it can only have in common
-    with queries that have it too."""
+class _Member:
+    """A query as it would be by itself, at a slide that is another one's or its own."""
 
-    id: str
+    alone: Bundle
     plan: Emit
+    common_slide: CommonSlide | None
+    #: what it sees of its streams, and when
+    sight: str
+    #: whether it can take its rows from longer windows
     shortens: bool
+    #: when it asks
+    grid: SlideGrid | None
+    #: what it can only have in common with queries that have it too
     bounds: Hashable
 
     @property
-    def grid(self) -> SlideGrid | None:
+    def id(self) -> str:
+        return self.alone.name
+
+    def view(self, subplan: subplans.CommonSubplan | None) -> program.SubplanView:
+        """How it sees a common subplan."""
+        sampled = None if self.common_slide is None else self.common_slide.sampled
+        sooner = () if subplan is None else subplan.sooner(self.plan)
+        return program.SubplanView(sooner, () if sampled is None else (sampled,))
+
+    @property
+    def movable(self) -> SlideGrid | None:
         """When its windows move, if they move together and the query may be at another's slide: it must look
         neither at their bounds, nor at tables, which change at instants of their own."""
         changes = any(isinstance(node, ops.TableJoin) for node in self.plan.walk())
-        return None if changes or self.plan.reads_window_bounds else grid_of(self.plan)
+        return None if changes or self.plan.reads_window_bounds else self.grid
 
     @property
     def kinds(self) -> list[tuple[bool, Hashable]]:
@@ -90,13 +106,13 @@ class Beginner:
 
 
 def common_slides(
-    beginning: Sequence[Beginner], never: Collection[tuple[str, SlideGrid]] = ()
+    beginning: Sequence[_Member], never: Collection[tuple[str, SlideGrid]] = ()
 ) -> dict[str, CommonSlide]:
     """The queries that go at another one's slide, by their ids; `never` are those that must not."""
     found: dict[str, CommonSlide] = {}
     # who leads, and at which slide: of queries that are alike, and of those over one join
     leaders: dict[tuple[bool, Hashable], dict[tuple[SlideGrid, Hashable], CommonSlide]] = {}
-    moving = [(each, grid) for each in beginning if (grid := each.grid) is not None]
+    moving = [(each, grid) for each in beginning if (grid := each.movable) is not None]
     for each, grid in sorted(moving, key=lambda one: one[1].period):
         kinds = each.kinds
         # its windows would then begin and end when those of the leader do
@@ -118,7 +134,7 @@ def common_slides(
     return found
 
 
-def _cut(each: Beginner, grid: SlideGrid) -> Hashable:
+def _cut(each: _Member, grid: SlideGrid) -> Hashable:
     """Where the windows of a join begin, seen from their ends."""
     return tuple(length % grid.period for length in subplans.ranges_of(subplans.subplan_of(each.plan)) or ())
 
@@ -192,13 +208,9 @@ def as_member(bundle: Bundle, plan: Emit, member: Membership | None) -> Bundle:
 def in_group(records: Iterable[QueryRecord], commit: int) -> dict[str, Membership]:
     """Of queries that begin now, those that see the same as others, by their ids, with what they share."""
     beginning = [(record, plan) for record in records if (plan := _may_join(record)) is not None]
-    beginners, never = [], set[tuple[str, SlideGrid]]()
-    for record, plan in beginning:
-        own = _member(record, plan, None)
-        bounds = record.complete_from, record.bundle.carries_ends, repr(general_unit(own.alone).placement)
-        beginners.append(Beginner(record.id, plan, own.shortens, bounds))
+    own, never = [_member(record, plan, None) for record, plan in beginning], set[tuple[str, SlideGrid]]()
     while True:
-        at_others = common_slides(beginners, never)
+        at_others = common_slides(own, never)
         members = [_member(record, plan, at_others.get(record.id)) for record, plan in beginning]
         found = _in_group(members, commit)
         lost = {(query, at_others[query].grid) for query, member in found.items() if member is None}
@@ -216,7 +228,7 @@ def _in_group(members: Iterable[_Member], commit: int) -> dict[str, Membership |
             for near in subplans.clustered([member.plan for member in alike]):
                 found |= _query_group(name, [alike[place] for place in near])
         if len(same) == 1 and same[0].common_slide is not None:
-            found[same[0].alone.name] = None
+            found[same[0].id] = None
     return found
 
 
@@ -280,30 +292,11 @@ def _member(record: QueryRecord, plan: Emit, common_slide: CommonSlide | None) -
     grid = grid_of(plan)
     plan = plan if common_slide is None else moving_on(plan, common_slide.grid)
     alone = as_member(record.bundle, plan, None)
-    sight = _digest(f"{_sight_of(general_unit(alone))} {record.complete_from}")
-    shortens = _shortens(general_unit(alone)) and record.complete_from is None
-    return _Member(alone, plan, common_slide, sight, shortens, grid)
-
-
-@dataclass(frozen=True)
-class _Member:
-    """A query as it would be by itself, at a slide that is another one's or its own."""
-
-    alone: Bundle
-    plan: Emit
-    common_slide: CommonSlide | None
-    #: what it sees of its streams, and when
-    sight: str
-    #: whether it can take its rows from longer windows
-    shortens: bool
-    #: when it asks
-    grid: SlideGrid | None
-
-    def view(self, subplan: subplans.CommonSubplan | None) -> program.SubplanView:
-        """How it sees a common subplan."""
-        sampled = None if self.common_slide is None else self.common_slide.sampled
-        sooner = () if subplan is None else subplan.sooner(self.plan)
-        return program.SubplanView(sooner, () if sampled is None else (sampled,))
+    unit = general_unit(alone)
+    sight = _digest(f"{_sight_of(unit)} {record.complete_from}")
+    shortens = _shortens(unit) and record.complete_from is None
+    bounds = record.complete_from, record.bundle.carries_ends, repr(unit.placement)
+    return _Member(alone, plan, common_slide, sight, shortens, grid, bounds)
 
 
 def _query_group(name: str, members: list[_Member]) -> dict[str, Membership | None]:
@@ -312,21 +305,21 @@ def _query_group(name: str, members: list[_Member]) -> dict[str, Membership | No
     if len(members) == 1:
         (only,) = members
         alone = Membership(QueryGroup(f"{RESERVED}rows of {name}")) if only.common_slide is None else None
-        return {only.alone.name: alone}
+        return {only.id: alone}
     subplan = subplans.common_subplan([member.plan for member in members])
     chains: dict[str, dict[str, str]] = {}
     for member in members:
         bundle = as_member(member.alone, member.plan, Membership(QueryGroup(name), subplan))
-        chains[member.alone.name] = _chain(general_unit(bundle), member.view(subplan))
-    built = _by(members, lambda each: [*chains[each.alone.name].values()][-1])
+        chains[member.id] = _chain(general_unit(bundle), member.view(subplan))
+    built = _by(members, lambda each: [*chains[each.id].values()][-1])
     if len(built) > 1:  # what is above makes a difference to how a common subplan is built
         apart = [_query_group(name, alike) for alike in built.values()]
         return {query: place for group in apart for query, place in group.items()}
     users: dict[str, list[_Member]] = {}
     for member in members:
-        for part in chains[member.alone.name].values():
+        for part in chains[member.id].values():
             users.setdefault(part, []).append(member)
-    own = {member.alone.name: member for member in members}
+    own = {member.id: member for member in members}
     return {query: _place(name, each, chains[query], users, subplan) for query, each in own.items()}
 
 
