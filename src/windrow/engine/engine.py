@@ -29,7 +29,7 @@ from windrow.engine.output.dispatch import Delivering, Receiver
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.sharing.arrangement import Arranging, failed_leaders, led
 from windrow.engine.sharing.shared_state import Common
-from windrow.engine.tables import TableRecord, TableUpdate, read_contents, read_keys
+from windrow.engine.tables import TableRecord, TableUpdate, parts_of, read_contents, read_keys
 from windrow.errors import DataError, QueryError, WindrowError
 from windrow.execution import bundle, delta_file, ingest, malformed_rows, shared
 from windrow.execution.close import CloseTask
@@ -240,9 +240,8 @@ class Engine:
 
     def _contents(self, table: Table) -> TableContents:
         """The rows of a table as of the last commit."""
-        files = {ref.name: ref for ref in self.last.chunks.get(names.DRIVER, ())}
-        parts = [files[name] for name in self.tables[table.name].history]
-        return read_contents(self.store, table, parts)
+        files = self.last.chunks.get(names.DRIVER, ())
+        return read_contents(self.store, table, parts_of(self.tables[table.name].history, files))
 
     def change(self, updates: Sequence[TableUpdate]) -> None:
         """Change tables. On return a commit holds it; queries see it when their clocks move on."""

@@ -254,8 +254,7 @@ class Draft:
         return replace(record, history=tuple(ref.name for ref in (*parts, new)))
 
     def _parts(self, record: table_records.TableRecord) -> list[ChunkRef]:
-        known = {ref.name: ref for ref in self._deltas}
-        return [known[name] for name in record.history]
+        return table_records.parts_of(record.history, self._deltas)
 
     def answered(self, table: str) -> Instant:
         """How far answers are given that depend on a table: it cannot change before.

@@ -263,6 +263,12 @@ def read_contents(store: Store, table: Table, files: Sequence[ChunkRef]) -> Tabl
     return contents
 
 
+def parts_of(history: Iterable[str], files: Iterable[ChunkRef]) -> list[ChunkRef]:
+    """The files of a history, in order."""
+    known = {ref.name: ref for ref in files}
+    return [known[name] for name in history]
+
+
 def is_long(parts: Sequence[ChunkRef]) -> bool:
     """Whether a history should be added up: it has many files, or most of it came after the last time."""
     later = sum(ref.rows for ref in parts[1:])

@@ -27,7 +27,7 @@ from windrow.engine.adhoc.from_synopses import FromSynopses, relation
 from windrow.engine.adhoc.snapshot import END, Needs, members, needs_of, snapshot_of
 from windrow.engine.archives import Archiving
 from windrow.engine.records import StreamRecord
-from windrow.engine.tables import read_changes
+from windrow.engine.tables import parts_of, read_changes
 from windrow.errors import QueryError, StateError
 from windrow.execution.kept_rows import empty_rows
 from windrow.kernels.columnar.columns import frame_from_arrow, published, rows_schema
@@ -487,6 +487,6 @@ class Situation:
 
     def _changes_of(self, table: Table) -> pl.DataFrame:
         state = self.manifest.tables.get(table.name)
-        files = {ref.name: ref for ref in self.manifest.chunks.get(DRIVER, ())}
-        parts = [] if state is None else [files[name] for name in state.options["history"]]
+        history = () if state is None else state.options["history"]
+        parts = parts_of(history, self.manifest.chunks.get(DRIVER, ()))
         return read_changes(self.question.log.store, table, parts)
