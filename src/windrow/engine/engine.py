@@ -65,9 +65,8 @@ PATIENCE = 24
 
 @dataclass(frozen=True)
 class Arrival:
-    """New rows of a stream; `read` is how far its source is after them, `waiting` how many more rows it
-    has, as far as it tells, `around` the seconds that they cost before they come here.
-    """
+    """New rows of a stream; `read` is how far its source is after them, `waiting` how many more rows it has,
+    as far as it tells, `around` the seconds that they cost before they come here."""
 
     stream: str
     frame: Any

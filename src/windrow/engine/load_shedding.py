@@ -46,8 +46,7 @@ WORTH = 0.05
 @dataclass(frozen=True, slots=True)
 class Effort:
     """What an epoch took: seconds for rows and windows, seconds to hand answers over, rows that came, rows
-    shed, and rows that are left waiting in the sources, as far as those tell.
-    """
+    shed, and rows that are left waiting in the sources, as far as those tell."""
 
     rows: int = 0
     shed: int = 0
@@ -214,8 +213,7 @@ MOST_GAPS = 100
 @dataclass(frozen=True)
 class Shedding:
     """What is dropped, by queries' ids. `forced` is a share of windows that all who agreed lose, whatever the
-    load.
-    """
+    load."""
 
     seed: int = 0
     phases: Mapping[str, Phases] = field(default_factory=dict)
@@ -314,8 +312,7 @@ class Shedding:
 
     def after(self, draft: Draft, effort: Effort | None = None, limit: float | None = None) -> Shedding:
         """What holds from the next epoch on. `limit` is how long an epoch should take; None: it may take its
-        time.
-        """
+        time."""
         running = draft.running
         if not self.phases and all(record.query.max_gap is None for record in running):
             return self

@@ -275,8 +275,7 @@ def _delivered(
     outgoing: Outgoing | Store, section: str, to: Receiver, commit: int, entries: list[OutboxEntry]
 ) -> Acknowledged:
     """What becomes of the answers of one commit: every failure is the sink's, unless the outbox cannot be
-    read. A worker has only the store, and looks the outbox files through by itself.
-    """
+    read. A worker has only the store, and looks the outbox files through by itself."""
     unread: list[BaseException] = []
 
     def read(delivery: Delivery) -> Iterator[pa.Table]:
