@@ -514,7 +514,7 @@ def test_pauses_before_a_source_is_opened_again_grow(monkeypatch: pytest.MonkeyP
     def opens() -> Source:
         raise NO_ANSWER
 
-    look = loop.Look("s", Absent(opens, NO_ANSWER), loop.Board(), lambda: 0)
+    look = loop.Look("s", Absent(opens, NO_ANSWER).latest, loop.Board(), lambda: 0)
     look._ended = Ended()  # type: ignore[assignment]
     look.run()
     assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0, 30.0]

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import Condition, Event, Thread
 from types import FrameType
@@ -39,7 +39,6 @@ from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.spark.failures import job_failed
 from windrow.spark.frames import row_count, rows_between
 from windrow.spark.sources.source import Absent, Begun, Offsets, Source, Unsettled
-from windrow.spark.sources.table_source import Content
 from windrow.state.crash import crash_point
 from windrow.state.manifest import Manifest, SourceState
 from windrow.state.names import file_name
@@ -216,10 +215,10 @@ class Loop:
         if self.once or source.is_bounded:
             self._aim(name)
         elif source.is_slow:
-            self._look_at(self._looks, name, source)
+            self._look_at(self._looks, name, source.latest)
 
-    def _look_at(self, looks: dict[str, Look], name: str, source: Source) -> None:
-        looks[name] = Look(name, source, self.board, lambda: self.engine.now())
+    def _look_at(self, looks: dict[str, Look], name: str, latest: Callable[[], Any]) -> None:
+        looks[name] = Look(name, latest, self.board, lambda: self.engine.now())
         looks[name].start()
 
     def _aim(self, name: str) -> None:
@@ -231,7 +230,7 @@ class Loop:
             if self.once or error.code not in PASSING:
                 raise
             self.sources[name] = Absent(lambda: _answering(source), error)
-            self._look_at(self._looks, name, self.sources[name])
+            self._look_at(self._looks, name, self.sources[name].latest)
             return
         if isinstance(source, Absent):
             self._take_up(name, found)
@@ -275,7 +274,8 @@ class Loop:
             elif self.once:
                 self.tables.take_over(name, self._asked(ask))
             elif name not in self._table_looks:
-                self._look_at(self._table_looks, name, TableNews(ask))
+                # asked until there is an answer, which may be that nothing is new
+                self._look_at(self._table_looks, name, cache(lambda ask=ask: (ask(),)))
         self.tables.looked()
 
     def _take_over(self, tables: Refreshing, name: str) -> None:
@@ -550,22 +550,6 @@ def _told_of(stream: str) -> Iterator[None]:
         raise
 
 
-class TableNews(Source):
-    """The source of a table, as somebody who looks at sources sees it: asked until it has answered."""
-
-    is_slow = True
-    fingerprint = ""
-
-    def __init__(self, ask: Callable[[], Content | None]) -> None:
-        self._ask = ask
-        self._answer: tuple[Content | None] | None = None
-
-    def latest(self) -> tuple[Content | None]:
-        """The first answer: what is new in the table, if anything is."""
-        self._answer = self._answer or (self._ask(),)
-        return self._answer
-
-
 class Board:
     """Where those who look at slow sources post what they find."""
 
@@ -630,11 +614,11 @@ class Board:
 
 
 class Look(Thread):
-    """Looks at one slow source again and again, and posts what it finds."""
+    """Looks at one slow source again and again, how far it is, and posts what it finds."""
 
-    def __init__(self, name: str, source: Source, board: Board, now: Callable[[], int]) -> None:
+    def __init__(self, name: str, latest: Callable[[], Any], board: Board, now: Callable[[], int]) -> None:
         super().__init__(name=f"windrow looks at {name}", daemon=True)
-        self._stream, self._source, self._board, self._now = name, source, board, now
+        self._stream, self._latest, self._board, self._now = name, latest, board, now
         self._ended = Event()
 
     def run(self) -> None:
@@ -642,7 +626,7 @@ class Look(Thread):
         while not self._ended.is_set():
             began, asked = time.monotonic(), self._now()
             try:
-                self._board.post(self._stream, self._source.latest(), asked)
+                self._board.post(self._stream, self._latest(), asked)
                 pause = min(LATEST, max(SOONEST, AT_EASE * (time.monotonic() - began)))
             except BaseException as error:  # noqa: BLE001  it is raised again by the thread that makes epochs
                 if not isinstance(error, WindrowError) or error.code not in PASSING:
