@@ -30,7 +30,6 @@ from windrow.spark.frames import DataFrame, KeptRange, SparkSession, Staging, ow
 from windrow.spark.jobs import SparkJobs
 from windrow.spark.session import parallelism
 from windrow.state.log import CommitLog
-from windrow.state.manifest import Manifest
 from windrow.state.names import TEMPORARY
 from windrow.state.store import LocalStore
 from windrow.windows import domain, lifetime, rows, session
@@ -60,26 +59,19 @@ class OnSpark:
         session = self.spark.newSession()
         turn = self.turns.turn(question.once.priority, watch.check)
         with turn, Staging(session) as staging, own_jobs(session, "SELECT") as cancel, watch.stopping(cancel):
-            manifest = self._stage(question, staging, first, policy, watch)
-            situation = question.at(manifest)
+            situation = self._stage(question.at(first), staging, policy, watch)
             table = self._evaluated(situation, staging, session)
         names = question.snapshot.plan.schema
         found = frame_from_arrow(table.drop_columns(["at"]).rename_columns(list(names.names)), names)
         assert situation.present is not None
-        return Answer(manifest.number, situation.present.shown, found)
+        return Answer(situation.manifest.number, situation.present.shown, found)
 
     def _stage(
-        self,
-        question: Question,
-        staging: Staging,
-        first: Manifest,
-        policy: IsolationPolicy,
-        watch: SelectWatch,
-    ) -> Manifest:
+        self, situation: Situation, staging: Staging, policy: IsolationPolicy, watch: SelectWatch
+    ) -> Situation:
         """Read what is needed; for the latest window, until nothing newer is there."""
-        manifest, is_latest = first, policy.level is LATEST
+        is_latest = policy.level is LATEST
         while True:
-            situation = question.at(manifest)
             new = False
             for stream, files in _files(situation).items():
                 missing = sorted(files.keys() - staging.files.get(stream, set()))
@@ -88,9 +80,9 @@ class OnSpark:
                 staging.read(situation.streams[stream].stream, missing, hold=is_latest)
                 new = new or bool(missing)
             watch.check()
-            if not is_latest or (not new and self.log.last.number == manifest.number):
-                return manifest
-            manifest = self.log.last
+            if not is_latest or (not new and self.log.last.number == situation.manifest.number):
+                return situation
+            situation = situation.question.at(self.log.last)
 
     def _evaluated(self, situation: Situation, staging: Staging, session: SparkSession) -> pa.Table:
         snapshot = situation.question.snapshot
@@ -148,8 +140,7 @@ def _check(parts: Sequence[SubWindow]) -> None:
     """Spark knows nothing of our checksums, so they are compared before it reads; several files at once."""
     checks = [part.check for part in parts if part.check is not None]
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        for done in [threads.submit(check) for check in checks]:
-            done.result()
+        list(threads.map(lambda check: check(), checks))  # raises what a check raises
 
 
 def _rows(situation: Situation, leaf: WindowLeaf, staging: Staging) -> DataFrame | None:
