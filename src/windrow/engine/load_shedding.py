@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Self
 from windrow.engine.gaps import Gap, gaps, joined
 from windrow.shedding import agreement, controller, rules
 from windrow.shedding.agreement import SheddingGroup, SheddingGroups, share, unread
-from windrow.shedding.controller import Admission, Bill, Controller
+from windrow.shedding.controller import Admission, Bill, Controller, QueryLoad
 from windrow.shedding.load import Monitor, Sample
 from windrow.shedding.phases import Cycles, Phases
 from windrow.windows.domain import INFINITY
@@ -113,7 +113,15 @@ class Overload:
         for bill in bills:
             wanted = bill.losses(bill.most * controller.share)
             losses |= {name: round(p, _DIGITS) for name, p in wanted.items()}
-        admission = self._admitted(monitor.load(allowed), sharing, bills, total, parts)
+        queries, offered = [], monitor.load(allowed)
+        for group, bill in zip(sharing.groups, bills, strict=True):
+            load = offered * bill.total / total
+            whole = sum(parts[each.name] for each in group.members)
+            for each in group.members:
+                mine = load * parts[each.name] / whole
+                queries.append(QueryLoad(each.name, mine, bill.most, each.priority))
+        others = max(0.0, offered - sum(query.load for query in queries))
+        admission = self.admission.after(others, queries)
         return Overload(monitor, controller, admission, losses, spent, levels)
 
     def _spent(self, effort: Effort) -> dict[str, float]:
@@ -133,24 +141,6 @@ class Overload:
             known = known if len(known) == len(seconds) else seconds
             found[name] = tuple(k + _LEARN * (s - k) for k, s in zip(known, seconds, strict=True))
         return found
-
-    def _admitted(
-        self,
-        offered: float,
-        sharing: SheddingGroups,
-        bills: list[Bill],
-        total: float,
-        parts: Mapping[str, float],
-    ) -> Admission:
-        queries = []
-        for group, bill in zip(sharing.groups, bills, strict=True):
-            load = offered * bill.total / total
-            whole = sum(parts[each.name] for each in group.members)
-            for each in group.members:
-                mine = load * parts[each.name] / whole
-                queries.append(controller.QueryLoad(each.name, mine, bill.most, each.priority))
-        others = max(0.0, offered - sum(query.load for query in queries))
-        return self.admission.after(others, queries)
 
     def to_json(self) -> dict[str, Any]:
         suspended, losses = list(self.admission.suspended), dict(self.losses or {})

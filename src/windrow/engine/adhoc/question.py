@@ -245,22 +245,20 @@ class Answer:
     rows: pl.DataFrame
 
 
+@dataclass(eq=False)
 class Question:
     """A SELECT, and what is known of it at each commit that was looked at."""
 
-    def __init__(
-        self,
-        once: Once,
-        queries: Mapping[str, StandingQuery],
-        log: CommitLog,
-        archives: Archiving | None = None,
-        standing: from_synopses.Standing | None = None,
-        level: str = LATEST,
-    ) -> None:
-        self.once, self.queries, self.log, self.archives = once, queries, log, archives
-        self.standing, self.level = standing, level
-        self.snapshot = snapshot_of(once.plan)
-        self.texts = access_paths.texts_of(once.plan)
+    once: Once
+    queries: Mapping[str, StandingQuery]
+    log: CommitLog
+    archives: Archiving | None = None
+    standing: from_synopses.Standing | None = None
+    level: str = LATEST
+
+    def __post_init__(self) -> None:
+        self.snapshot = snapshot_of(self.once.plan)
+        self.texts = access_paths.texts_of(self.once.plan)
         self._newest: Situation | None = None
 
     @cached_property
