@@ -84,11 +84,6 @@ class ArchiveShape:
         schema, told = _schema(archive, columns, emit.leaves[0].domain)
         return cls(section, read_from, schema, told, has_at=True, is_relation=emit.emits_deletions)
 
-    @property
-    def expires(self) -> str:
-        """The column that says until when a row is valid."""
-        return self.declaration.expires
-
     def rows(self, store: Store, waiting: Mapping[int, list[OutboxEntry]]) -> pa.Table:
         """What was filed in some outbox files."""
         parts = [self.schema.empty_table()]
@@ -104,7 +99,7 @@ class ArchiveShape:
         kept = pl.col(AT) + self.declaration.keep
         ends = pl.min_horizontal(kept, UNTIL) if UNTIL in rows.columns else kept
         own = [name for name in rows.columns if name not in (AT, UNTIL)]
-        return rows.select(*([AT] if self.has_at else []), *own, ends.alias(f"#{self.expires}"))
+        return rows.select(*([AT] if self.has_at else []), *own, ends.alias(f"#{self.declaration.expires}"))
 
 
 def _schema(archive: StandingArchive, columns: pa.Schema, domain: Domain) -> tuple[pa.Schema, Declaration]:

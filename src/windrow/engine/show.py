@@ -85,7 +85,7 @@ class ArchiveView:
     @property
     def expires(self) -> str:
         """The column that says until when a row is valid."""
-        return self._kept.shape.expires
+        return self._kept.shape.declaration.expires
 
     @property
     def schema(self) -> pa.Schema:
