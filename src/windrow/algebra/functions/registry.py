@@ -149,19 +149,12 @@ def _printable(arg: Expression) -> Expression | None:
 
 TEXT = _as(dt.STRING, "text")
 SHORT = _as(dt.INT, "an INT")
-LONG = _as(dt.BIGINT, "a BIGINT")
-REAL = _as(dt.DOUBLE, "a number")
 TRUTH = _as(dt.BOOLEAN, "a BOOLEAN")
 INSTANT = _as(dt.TIMESTAMP, "a TIMESTAMP")
-INSTANT_ONLY = _only(dt.TIMESTAMP, "a TIMESTAMP", dt.TIMESTAMP)
-SPAN = _as(dt.INTERVAL, "an INTERVAL")
 DAY = _as(dt.DATE, "a DATE", dt.TIMESTAMP)
-BYTES = _only(dt.BINARY, "text or bytes", dt.STRING, dt.BINARY)
-TEXT_OR_BYTES = Parameter("text or bytes", lambda arg: arg if arg.type == dt.BINARY else TEXT.accept(arg))
 PRINTABLE = Parameter("something with a text form", _printable)
 NUMBER = _any("a number", dt.DOUBLE, lambda kind: kind.is_numeric)
 INTEGER = _any("an integer", dt.INT, lambda kind: kind.is_integer)
-ANY = Parameter("a value", lambda arg: arg)
 
 
 def accept(name: str, args: tuple[Expression, ...], params: tuple[Parameter, ...]) -> tuple[Expression, ...]:
@@ -196,19 +189,21 @@ def same(args: tuple[Expression, ...]) -> dt.DataType:
 _PARAMETERS = {
     "text": TEXT,
     "int": SHORT,
-    "bigint": LONG,
-    "real": REAL,
+    "bigint": _as(dt.BIGINT, "a BIGINT"),
+    "real": _as(dt.DOUBLE, "a number"),
     "boolean": TRUTH,
     "timestamp": INSTANT,
-    "instant": INSTANT_ONLY,
-    "interval": SPAN,
+    "instant": _only(dt.TIMESTAMP, "a TIMESTAMP", dt.TIMESTAMP),
+    "interval": _as(dt.INTERVAL, "an INTERVAL"),
     "date": DAY,
-    "bytes": BYTES,
-    "text or bytes": TEXT_OR_BYTES,
+    "bytes": _only(dt.BINARY, "text or bytes", dt.STRING, dt.BINARY),
+    "text or bytes": Parameter(
+        "text or bytes", lambda arg: arg if arg.type == dt.BINARY else TEXT.accept(arg)
+    ),
     "printable": PRINTABLE,
     "number": NUMBER,
     "integer": INTEGER,
-    "any": ANY,
+    "any": Parameter("a value", lambda arg: arg),
 }
 _HEAD = re.compile(r"(?P<names>.+?) \((?P<params>.*?)\) ?(?P<result>.*)")
 
@@ -218,7 +213,8 @@ def family(table: str, rules: Mapping[str, Rule] | None = None, **common: Any) -
 
     Each has a line of its names, parameters and result, then facts; and below it what it means, with an
     example. A parameter in brackets may be left out, `…` stands for any number of the last. A function with
-    a rule in `rules` has no types of its own there.
+    a rule in `rules` has no types of its own there. Facts are `fails` (`can_fail`), `sees NULL` (not
+    `null_propagating`), `try f` (`try_form`), `binds n` (`precedence`) and `sql …`.
 
     >>> table = "left, l (text, [int]) STRING; fails; binds 50\n    the first characters | left('b') -> 'b'"
     >>> (left,) = family(table)
