@@ -9,7 +9,7 @@ Which rows an archive takes: the right columns, a key that can be ordered, an ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from windrow.archive.declaration import Declaration, NewPiece, Stock
 from windrow.archive.piece import Piece, clustered, expiries, instants, living, write_piece
-from windrow.archive.snapshot import STREAM, Snapshot
+from windrow.archive.snapshot import STREAM, Snapshot, no_archive
 from windrow.errors import DataError, QueryError, StateError, nearest
 from windrow.state import history, names, object_store
 from windrow.state.log import CommitLog
@@ -95,7 +95,6 @@ class Updated:
     rows_in: int
     rows_written: int
     files_written: int
-    files_dropped: int
 
 
 class Archive:
@@ -156,13 +155,11 @@ class Archive:
         """
         store = object_store.open_store(folder)
         if not store.is_there():
-            hint = "check the path, or make the archive first"
-            raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
+            raise no_archive(folder)
         log = CommitLog.open(store, takeover=takeover)
         try:
             if STREAM not in log.last.streams:
-                hint = "check the path, or make the archive first"
-                raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
+                raise no_archive(folder)
             archive = cls(log, keep_commits)
             history.sweep(log, keep_commits)
             return archive
@@ -221,14 +218,26 @@ class Archive:
             hint = "time does not go backwards: give the instants of updates in order"
             raise DataError(f"an update at {now} after one at {before.now}", code="instant", hint=hint)
         table = accepted(rows, self.schema, self.declaration, now, latest)
-        fresh = self._dealt(table, now)
+        told, inserted = self.declaration, self.declaration.number(now)
+        fresh = _by_place(table, told, lambda expires: told.partitioning.place(inserted, expires))
         changes = {
             number: change
             for number in sorted(self._affected(before.now, now) | set(fresh))
             if (change := self._change(number, fresh.get(number), now)) is not None
         }
-        self._commit(now, table.num_rows, {number: refs for number, (refs, _) in changes.items()}, read)
-        return self._report(before, table.num_rows, changes)
+        state = self._log.last.streams[STREAM]
+        grown = replace(
+            state,
+            progress={"now": now},
+            accepted=state.accepted + table.num_rows,
+            source=read or state.source,
+        )
+        self._finish(
+            {**self._log.last.chunks, **{number: refs for number, (refs, _) in changes.items()}}, grown
+        )
+        written = [ref for _, new in changes.values() for ref in new]
+        rows_written = sum(ref.rows for ref in written)
+        return Updated(frozenset(changes), table.num_rows, rows_written, len(written))
 
     def find(self, key: Any, *, at: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The valid rows with this key."""
@@ -256,13 +265,17 @@ class Archive:
         if (declaration.key, declaration.expires) != (old.key, old.expires):
             hint = "make a new archive, and put the rows of this one in"
             raise DataError("the key of an archive stays what it is", code="key", hint=hint)
-        refs, now = list(self._log.last.files.values()), self.now
+        refs, now, cut = list(self._log.last.files.values()), self.now, declaration.partitioning
         self.declaration = declaration
         try:
             chunks: dict[int, tuple[ChunkRef, ...]] = {}
             for some in _batches(refs):
                 parts = [living(self._piece(ref).read(), declaration.expires, now) for ref in some]
-                for number, rows in self._spread(pa.concat_tables(parts)).items():
+                # nobody remembers when they came: they are dealt out evenly, by what expires when
+                spread = _by_place(
+                    pa.concat_tables(parts), declaration, lambda end: cut.place(end // cut.expiries, end)
+                )
+                for number, rows in spread.items():
                     chunks[number] = (*chunks.get(number, ()), self._write(number, rows))
             state = self._log.last.streams[STREAM]
             options = {**state.options, "declaration": declaration.to_json()}
@@ -290,22 +303,6 @@ class Archive:
         known = {period for ref in self._log.last.files.values() for period in expiries(ref)}
         ended = [period for period in known if first < period <= last]
         return {number for period in ended for number in told.partitioning.expiring(period)}
-
-    def _dealt(self, table: pa.Table, now: int) -> dict[int, pa.Table]:
-        """New rows by sub-index."""
-        told = self.declaration
-        inserted = told.number(now)
-        return _by_place(table, told, lambda expires: told.partitioning.place(inserted, expires))
-
-    def _spread(self, table: pa.Table) -> dict[int, pa.Table]:
-        """Rows whose insertion nobody remembers: dealt out evenly, by what expires when."""
-        told = self.declaration
-        parts = told.partitioning.expiries
-
-        def place(expires: int) -> int:
-            return told.partitioning.place(expires // parts, expires)
-
-        return _by_place(table, told, place)
 
     def _change(
         self, number: int, fresh: pa.Table | None, now: int
@@ -337,18 +334,6 @@ class Archive:
         name = names.new_chunk_name(commit, owner, number, suffix="parquet")
         return write_piece(self._log.store, name, rows, self.declaration)
 
-    def _commit(
-        self,
-        now: int,
-        rows: int,
-        changes: Mapping[int, tuple[ChunkRef, ...]],
-        read: SourceState | None = None,
-    ) -> None:
-        state = self._log.last.streams[STREAM]
-        known = read or state.source
-        grown = replace(state, progress={"now": now}, accepted=state.accepted + rows, source=known)
-        self._finish({**self._log.last.chunks, **changes}, grown)
-
     def _finish(self, chunks: Mapping[int, tuple[ChunkRef, ...]], state: StreamState) -> None:
         named = {number: refs for number, refs in chunks.items() if refs}
         self._log.commit(self._log.last.successor(chunks=named, streams={STREAM: state}))
@@ -356,16 +341,6 @@ class Archive:
         # a copy first: others may be reading, and open pieces meanwhile
         self._open = {name: piece for name, piece in list(self._open.items()) if name in files}
         history.sweep(self._log, self._keep_commits)
-
-    def _report(
-        self,
-        before: Snapshot,
-        rows: int,
-        changes: dict[int, tuple[tuple[ChunkRef, ...], tuple[ChunkRef, ...]]],
-    ) -> Updated:
-        written = [ref for _, new in changes.values() for ref in new]
-        gone = set(before.manifest.files) - set(self._log.last.files)
-        return Updated(frozenset(changes), rows, sum(ref.rows for ref in written), len(written), len(gone))
 
     def _snapshot(self) -> Snapshot:
         return Snapshot(self._log.store, self._log.last, self._piece)
@@ -393,7 +368,7 @@ def _batches(refs: Sequence[ChunkRef]) -> Iterator[list[ChunkRef]]:
         yield some
 
 
-def _by_place(table: pa.Table, told: Declaration, place: Any) -> dict[int, pa.Table]:
+def _by_place(table: pa.Table, told: Declaration, place: Callable[[int], int]) -> dict[int, pa.Table]:
     """The rows of each sub-index, in the order of a piece; `place` is asked once per period of expiry."""
     if not table.num_rows:
         return {}

@@ -26,12 +26,10 @@ from windrow.errors import QueryError, nearest
 #
 # A sub-index is one or more pieces, files that never change. Rebuilding writes all of it anew, as one piece:
 # rows of a key lie together, and what has expired is gone from the disk. Not rebuilding adds a piece for what
-# is new and forgets pieces of which all has expired; so rows of a key lie in several places, and expired rows
-# stay on the disk, unseen, until they are too large a part of their piece. Which rows expire when is noted
-# with each piece, so that nothing has to be read to decide.
-#
-# Too many pieces are put together, the small ones first, and those of about the same size with them: so a row
-# is written anew a few times while its piece grows, and not each time rows come.
+# is new and forgets pieces of which all has expired; expired rows stay on the disk, unseen, until they are
+# too large a part of their piece. Which rows expire when is noted with each piece, so that nothing has to be
+# read to decide. Too many pieces are put together, the small ones first, and those of about the same size
+# with them: a row is written anew a few times while its piece grows, and not each time rows come.
 
 
 @dataclass(frozen=True, slots=True)

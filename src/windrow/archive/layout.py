@@ -1,9 +1,9 @@
 """Layouts: how an archive is cut into sub-indices, by what is said of it or by the least work.
 
-Three things are to be chosen: how many parts by insertion and by expiry, whether a sub-index that changes is
-written anew, and how periods are dealt out to the parts. More parts make updates cheaper and searches dearer,
-rebuilding the other way round. So a declared mix of searches, scans and updates decides, by what each was
-measured to take; the layout that is the least work together is taken.
+To be chosen are how many parts there are by insertion and by expiry, whether a sub-index that changes is
+written anew, and how periods are dealt out. More parts make updates cheaper and searches dearer, rebuilding
+the other way round: so a declared mix of searches, scans and updates decides, by what each was measured to
+take.
 """
 
 from __future__ import annotations
@@ -30,15 +30,10 @@ class Mix:
     updates: int = 1
 
     def __str__(self) -> str:
-        asked = [_counted(self.probes, "PROBE")] * bool(self.probes) + [_counted(self.scans, "SCAN")] * bool(
-            self.scans
-        )
+        counts = (self.probes, "PROBE"), (self.scans, "SCAN")
+        asked = [f"{number} {what}{'S' * (number != 1)}" for number, what in counts if number]
         per = "UPDATE" if self.updates == 1 else f"{self.updates} UPDATES"
         return f"EXPECT {', '.join(asked or ['0 PROBES'])} PER {per}"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'S' * (number != 1)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,9 +148,14 @@ def read_archive(folder: str | Path | Store) -> Snapshot:
     store = open_store(folder)
     manifest = History(store).latest()
     if manifest is None or STREAM not in manifest.streams:
-        hint = "check the path, or make the archive first"
-        raise StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
+        raise no_archive(folder)
     return Snapshot(store, manifest)
+
+
+def no_archive(folder: object) -> StateError:
+    """There is none in that place."""
+    hint = "check the path, or make the archive first"
+    return StateError(f"there is no archive in {folder}", code="no-archive", hint=hint)
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,13 @@ _MOST_TRIES = 2000
 
 def placement_of(emit: Emit) -> Placement:
     """By which columns the rows of each stream are routed; {} if they must stay together."""
-    scans = [node for node in emit.walk() if isinstance(node, Scan)]
-    streams = {scan.stream.name: scan.stream for scan in scans}
-    if not scans or any(map(_scans_twice, emit.branches)):
-        return {}
+    streams = {node.stream.name: node.stream for node in emit.walk() if isinstance(node, Scan)}
+    for branch in emit.branches:
+        names = [node.stream.name for node in branch.walk() if isinstance(node, Scan)]
+        if len(set(names)) != len(names):  # a stream would have to be routed in two ways
+            return {}
     choices = [[column.name for column in stream.schema] for stream in streams.values()]
-    for chosen in islice(product(*choices), _MOST_TRIES):
+    for chosen in islice(product(*choices), _MOST_TRIES if streams else 0):
         routed = dict(zip(streams, chosen, strict=True))
         apart = all(_is_apart(branch, routed) for branch in emit.branches)
         kinds = {_hashed_as(stream.schema, routed[name]) for name, stream in streams.items()}
@@ -61,12 +62,6 @@ def routed_outputs(emit: Emit, placement: Placement) -> dict[int, str | None]:
     found = _Apart({name: columns[0] for name, columns in placement.items()})
     placed = found.of(emit.input)
     return {**found.outputs, id(emit): placed}
-
-
-def _scans_twice(emit: Emit) -> bool:
-    """Whether a stream would have to be routed in two ways."""
-    names = [node.stream.name for node in emit.walk() if isinstance(node, Scan)]
-    return len(set(names)) != len(names)
 
 
 def table_places(emit: Emit, placement: Placement) -> dict[str, str | None]:
@@ -189,7 +184,11 @@ class _Apart:
             case ops.TableJoin():
                 return self._with_table(plan)
             case ops.Project():
-                return _renamed(self.of(plan.input), plan)
+                placed = self.of(plan.input)
+                same = (
+                    name for name, each in plan.outputs if isinstance(each, ColumnRef) and each.name == placed
+                )
+                return next(same, None)
             case ops.Distinct():
                 return _required(self.of(plan.input))
             case ops.Aggregate():
@@ -280,13 +279,6 @@ def _required(placed: str | None) -> str:
     if placed is None:
         raise _Together
     return placed
-
-
-def _renamed(placed: str | None, plan: ops.Project) -> str | None:
-    for name, output in plan.outputs:
-        if placed is not None and isinstance(output, ColumnRef) and output.name == placed:
-            return name
-    return None
 
 
 def _equalities(predicate: Expression) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,6 @@ A term says for some expressions which values they may have. Thesis terms compar
 constant; here a term may be a conjunction of such comparisons, and what is no comparison (`name LIKE 'a%'`)
 is an attribute of its own that has to be TRUE.
 
->>> from windrow.algebra.expressions import ColumnRef
 >>> from windrow.algebra.functions import call
 >>> from windrow.algebra.types import INT, STRING
 >>> length, protocol = ColumnRef("length", INT), ColumnRef("protocol", STRING)
@@ -28,11 +27,8 @@ True
 >>> both == Allowed.of("=", 4, whole=True), both.meet(Allowed.of("<>", 4, whole=True)).is_empty
 (True, True)
 
-Conditions as JSON, for what is kept longer than the query that brought it.
+Conditions as JSON, for what is kept longer than the query that brought it:
 
->>> from windrow.algebra.functions import call
->>> from windrow.algebra.types import INT
->>> short = call("<", [ColumnRef("length", INT), Literal(100, INT)])
 >>> written(short)
 ['call', '<', [['column', 'length', 'INT'], ['literal', 'int', '100', 'INT']], 'BOOLEAN']
 >>> read(written(short)) == short

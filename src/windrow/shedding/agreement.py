@@ -27,11 +27,9 @@ from windrow.windows.spec import COUNTED, SlideGrid
 
 # ------------------------------------------------------------ reach
 #
-# Which rows a final window depends on.
-#
-# The extent [E-r, E) of the outermost window holds answers of the level below; each of those has an extent of
-# its own, and so on down to the stream. Answers of a periodic level about the extent that ends at E1 are rows
-# of the instant E1-1:
+# Which rows a final window depends on. The extent [E-r, E) of the outermost window holds answers of the level
+# below; each of those has an extent of its own, and so on down to the stream. Answers of a periodic level
+# about the extent that ends at E1 are rows of the instant E1-1:
 #
 #     outer            [--------------)E          RANGE 3, SLIDE 3
 #     inner ends           |     |    |           RANGE 3, SLIDE 2
@@ -300,10 +298,8 @@ def final_grid(emit: Emit) -> SlideGrid:
 
 # ------------------------------------------------------------ droppable
 #
-# The rows that nobody needs: every window that depends on them, in every query, is dropped.
-#
-# Between two kept windows of a query, the one before a gap and the one after it, lie the rows that the query
-# does not need. What a stream may lose is what none of its queries needs:
+# The rows that nobody needs: every window that depends on them, in every query, is dropped. A query does not
+# need what lies between the window kept before a gap and the one kept after it:
 #
 #     kept window before      ----------)E
 #     dropped windows            ----------)
@@ -343,12 +339,13 @@ class Unread:
 def unread(query: Agreed, phases: Phases, begin: int, end: int) -> tuple[Unread | None, ...]:
     """For each level of a query but the last, which of its windows are not needed that end in (begin, end];
     None where a gap never leaves any."""
-    found: list[Unread | None] = []
-    for level, drop in enumerate(query.arcs[1:]):
-        above = query.seen_from(level)
-        own = needless(above, above.reach[0].stream, phases, begin, end) if drop.early_ticks else None
-        found.append(None if own is None else Unread(tuple(own)))
-    return tuple(found)
+    stream = query.reach[0].stream
+    return tuple(
+        Unread(tuple(needless(query.seen_from(level), stream, phases, begin, end)))
+        if drop.early_ticks
+        else None
+        for level, drop in enumerate(query.arcs[1:])
+    )
 
 
 def needless(query: Agreed, stream: str, phases: Phases, begin: int, end: int) -> Iterator[DropRange]:
