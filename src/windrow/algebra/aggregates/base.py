@@ -181,7 +181,7 @@ class AggregateFunction(ABC):
         return type(self), self.name, self.params, self.types
 
 
-class Chosen(AggregateFunction):
+class ChosenState(AggregateFunction):
     """An aggregate that makes one state of two by `choose`; None is that of no rows."""
 
     choose: staticmethod[[Any, Any], Any]

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from windrow.algebra.aggregates.base import Chosen, Gray
+from windrow.algebra.aggregates.base import ChosenState, Gray
 from windrow.algebra.aggregates.order import restored, sortable
 
 
-class Min(Chosen):
+class Min(ChosenState):
     """The state is the least value, made sortable."""
 
     name = "MIN"
@@ -45,7 +45,7 @@ class AnyValue(Min):
 Pair = tuple[Any, Any] | None
 
 
-class OfOneRow(Chosen):
+class OfOneRow(ChosenState):
     """A value of the row at one end of an order. The state is (place, value), both sortable."""
 
     duplicate_insensitive = True

@@ -18,13 +18,13 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from windrow.algebra.aggregates.base import Chosen, Types, whole_number
+from windrow.algebra.aggregates.base import ChosenState, Types, whole_number
 from windrow.algebra.aggregates.extremum import Max, Min
 from windrow.algebra.types import BOOLEAN, DataType, Kind
 from windrow.errors import QueryError
 
 
-class BitOr(Chosen):
+class BitOr(ChosenState):
     """The bits set in any value. The state is the value so far."""
 
     name = "BIT_OR"
