@@ -118,6 +118,9 @@ class _Reader:
 
     def read(self) -> TableFunction:
         needed, _ = LENGTHS[self.word]
+        for part in ("data", "timecol"):
+            if part not in self.arguments:
+                raise self.refusal(f"{self.word} does not say its {part}", "s", "ts")
         name, partition_by = self._data(self.arguments.pop("data"))
         column = self._column(self.arguments.pop("timecol"))
         missing = next((part for part in needed if part not in self.arguments), None)
