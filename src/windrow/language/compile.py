@@ -22,7 +22,7 @@ the catalog as those before it left it. Whatever goes wrong is a `QueryError` th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -215,17 +215,6 @@ def _registered_query(statement: syntax.CreateQuery, catalog: Catalog) -> bound.
     return bound.RegisterQuery(query, statement.replaces)
 
 
-def _described(statement: syntax.Describe, catalog: Catalog) -> Entry:
-    found = catalog.entry(statement.name)
-    if found is None:
-        raise QueryError(
-            f"nothing is called `{statement.name}`",
-            code="unknown-source",
-            hint=nearest(statement.name, catalog.names) or "SHOW STREAMS, TABLES or QUERIES tells names",
-        )
-    return found
-
-
 def _asked(statement: syntax.SelectOnce, catalog: Catalog) -> bound.RunOnce:
     """A SELECT by itself; where it would not be a standing query, its plan is that of the one answer."""
     once, refusal = None, None
@@ -241,15 +230,24 @@ def _asked(statement: syntax.SelectOnce, catalog: Catalog) -> bound.RunOnce:
         return bound.RunOnce(once.plan, once)
 
 
+def _unknown(what: str, name: str, known: Iterable[str], otherwise: str) -> QueryError:
+    """Nothing of the kind has this name."""
+    return QueryError(f"{what} `{name}`", code="unknown-source", hint=nearest(name, list(known)) or otherwise)
+
+
+def _described(statement: syntax.Describe, catalog: Catalog) -> Entry:
+    found = catalog.entry(statement.name)
+    if found is None:
+        otherwise = "SHOW STREAMS, TABLES or QUERIES tells names"
+        raise _unknown("nothing is called", statement.name, catalog.names, otherwise)
+    return found
+
+
 def _registered(statement: syntax.Analyze | syntax.Refresh, catalog: Catalog) -> StandingQuery:
     found = catalog.entry(statement.name)
     if not isinstance(found, StandingQuery):
-        raise QueryError(
-            f"no query `{statement.name}`",
-            code="unknown-source",
-            hint=nearest(statement.name, catalog.queries)
-            or "EXPLAIN ANALYZE and REFRESH are about a query that runs: CREATE QUERY name AS … first",
-        )
+        runs = "EXPLAIN ANALYZE and REFRESH are about a query that runs: CREATE QUERY name AS … first"
+        raise _unknown("no query", statement.name, catalog.queries, runs)
     return found
 
 
@@ -262,11 +260,7 @@ def _of_archive(
         return bound.DeclareArchive(archive)
     found = catalog.entry(statement.name)
     if not isinstance(found, StandingArchive):
-        raise QueryError(
-            f"no archive `{statement.name}`",
-            code="unknown-source",
-            hint=nearest(statement.name, catalog.archives) or "CREATE ARCHIVE it first",
-        )
+        raise _unknown("no archive", statement.name, catalog.archives, "CREATE ARCHIVE it first")
     if isinstance(statement, AlterArchive):
         return bound.RelayArchive(found.name, statement.layout)
     return bound.ExplainLayout(found.name)

@@ -102,7 +102,8 @@ def _lift(lifted: Lifted, index: int) -> None:
     if tokens.words(index - 2, 2) == ("TABLE", "("):
         first, last = index - 2, tokens.partner[index - 1]
         if last != tokens.partner[open_at] + 1:
-            raise _refusal("TABLE takes one window function", tokens.word(index), tokens[last].span)
+            hint = f"write {_FORMS[tokens.word(index)].format('s', 'ts')}"
+            refuse(tokens[last], "TABLE takes one window function", "window-function", hint)
     span = lifted.cover(first, last)
     inside = tokens.cut(open_at + 1, tokens.partner[open_at])
     lifted.functions_in_from[span.start] = _Reader(tokens.word(index), span, inside).read()
@@ -114,13 +115,15 @@ class _Reader:
     def __init__(self, word: str, span: Span, inside: Tokens) -> None:
         self.word = word
         self.span = span
-        self.arguments = dict(self._named(list(_split(inside))))
+        commas = [index for index in inside.outside() if inside.word(index) == ","]
+        edges = zip([-1, *commas], [*commas, len(inside)], strict=True) if len(inside) else ()
+        self.arguments = dict(self._named([inside.cut(begin + 1, end) for begin, end in edges]))
 
     def read(self) -> TableFunction:
         needed, _ = LENGTHS[self.word]
         for part in ("data", "timecol"):
             if part not in self.arguments:
-                raise self.refusal(f"{self.word} does not say its {part}", "s", "ts")
+                raise self.refusal(f"{self.word} does not say its {part}")
         name, partition_by = self._data(self.arguments.pop("data"))
         column = self._column(self.arguments.pop("timecol"))
         missing = next((part for part in needed if part not in self.arguments), None)
@@ -137,14 +140,14 @@ class _Reader:
         needed, optional = LENGTHS[self.word]
         order = ["data", "timecol", *needed, *optional]
         if len(parts) > len(order) or len(parts) < 2:
-            raise self.refusal(f"{self.word} has {len(parts)} arguments", "s", "ts")
+            raise self.refusal(f"{self.word} has {len(parts)} arguments")
         for place, part in zip(order, parts, strict=False):
             name = place
             if part.words(1, 2) == ("=", ">"):
                 name, part = part[0].text.lower(), part.cut(3, len(part))
                 if name not in order:
                     message = f"{self.word} has no argument `{name}`"
-                    raise self.refusal(message, "s", "ts", f"its arguments are {', '.join(order).upper()}")
+                    raise self.refusal(message, hint=f"its arguments are {', '.join(order).upper()}")
             yield name, part
 
     def _data(self, part: Tokens) -> tuple[str, tuple[str, ...]]:
@@ -152,22 +155,21 @@ class _Reader:
             part = part.cut(2, 3)
         at = int(part.word(0) == "TABLE" and len(part) > 1)
         if not len(part) or not part[at].is_name:
-            inner = part.text[part[0].span.start : part[len(part) - 1].span.end] if len(part) else ""
+            inner = part.between(0, -1) if len(part) else ""
             inner = inner[inner.find("(") :] if "(" in inner else "(SELECT …)"
             wanted = f"name it first: WITH x AS {inner} SELECT … FROM {self.word}(TABLE x, …)"
-            raise self.refusal("a window function is over one stream, by its name", "s", "ts", wanted)
+            raise self.refusal("a window function is over one stream, by its name", hint=wanted)
         name, rest = part[at].name, part.cut(at + 1, len(part))
         if not len(rest):
             return name, ()
         if rest.words(0, 2) != ("PARTITION", "BY") or self.word != "SESSION":
             other = f"only SESSION takes PARTITION BY; with {self.word} the keys stand in GROUP BY"
             hint = None if self.word == "SESSION" else other
-            raise self.refusal(f"unexpected `{rest[0].text}` after `{name}`", name, "ts", hint)
+            raise self.refusal(f"unexpected `{rest[0].text}` after `{name}`", name, hint=hint)
         keys = [token for token in rest.items[2:] if token.is_name]
-        if not keys or any(
-            token.word not in ("(", ")", ",") for token in rest.items[2:] if token not in keys
-        ):
-            raise self.refusal("columns follow PARTITION BY", name, "ts")
+        signs = {token.word for token in rest.items[2:] if not token.is_name}
+        if not keys or signs - {"(", ")", ","}:
+            raise self.refusal("columns follow PARTITION BY", name)
         return name, tuple(token.name for token in keys)
 
     def _column(self, part: Tokens) -> str:
@@ -175,7 +177,7 @@ class _Reader:
             part = part.cut(2, len(part) - 1)
         last = len(part) - 1
         if last not in (0, 2) or not part[last].is_name or (last == 2 and part.word(1) != "."):
-            raise self.refusal("the second argument is the column of time", "s", "ts")
+            raise self.refusal("the second argument is the column of time")
         return part[last].name
 
     def _length(self, part: Tokens) -> Length:
@@ -191,26 +193,11 @@ class _Reader:
         hint = "write INTERVAL '10' MINUTE, or a bare number where the attribute is a number"
         raise mistake(part, "this is not a length", "window-size", hint)
 
-    def refusal(self, message: str, name: str, column: str, hint: str | None = None) -> QueryError:
-        return _refusal(message, self.word, self.span, name, column, hint)
-
-
-def _refusal(
-    message: str, word: str, span: Span, name: str = "s", column: str = "ts", hint: str | None = None
-) -> QueryError:
-    form = f"write {_FORMS[word].format(name, column)}"
-    return mistake(span, message, "window-function", hint or form)
-
-
-def _split(inside: Tokens) -> Iterator[Tokens]:
-    """The arguments between the commas."""
-    begin = 0
-    for index in inside.outside():
-        if inside.word(index) == ",":
-            yield inside.cut(begin, index)
-            begin = index + 1
-    if len(inside):
-        yield inside.cut(begin, len(inside))
+    def refusal(
+        self, message: str, name: str = "s", column: str = "ts", hint: str | None = None
+    ) -> QueryError:
+        form = f"write {_FORMS[self.word].format(name, column)}"
+        return mistake(self.span, message, "window-function", hint or form)
 
 
 #: of each key: the function it is in FROM, and the order of its lengths

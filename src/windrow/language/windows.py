@@ -81,30 +81,24 @@ def _hint(inside: Tokens, index: int) -> str | None:
     if index >= len(inside):
         return None
     token = inside[index]
+    begins = f"a window begins with {KINDS}"
     if token.kind is TokenKind.WORD:
-        return _word_hint(token.word, index)
+        close = nearest(token.word, PARTS) or ""
+        if token.word in _ELSEWHERE or close.startswith("did"):
+            return _ELSEWHERE.get(token.word, close)
+        return begins if index == 0 else "further parts are SLIDE, WATTR, PARTITION BY, ORIGIN, …"
     if token.kind is TokenKind.QUOTED or index == 0:
-        return f"a window begins with {KINDS}; elements of arrays have no spelling"
+        return f"{begins}; elements of arrays have no spelling"
     if token.word == "-" and inside[index - 1].is_name:
         return "quote names with a hyphen: `seg-id`"
     return "parts of a window follow each other without commas, as in [RANGE 5 MINUTES SLIDE 1 MINUTE]"
 
 
-def _word_hint(word: str, index: int) -> str | None:
-    if word == "FROM":
-        return "FROM stands directly after LANDMARK"
-    if word == "PARTITION":
-        return "write PARTITION BY"
-    if word == "GROUP":
-        return "GROUP BY stands outside the bracket; partitions of a window are PARTITION BY"
-    close = nearest(word, PARTS)
-    if close and close.startswith("did"):
-        return close
-    if index == 0:
-        return f"a window begins with {KINDS}"
-    return "further parts are SLIDE, WATTR, PARTITION BY, ORIGIN, …"
-
-
+_ELSEWHERE = {
+    "FROM": "FROM stands directly after LANDMARK",
+    "PARTITION": "write PARTITION BY",
+    "GROUP": "GROUP BY stands outside the bracket; partitions of a window are PARTITION BY",
+}
 ReadExpression = Callable[[Tokens], Node]
 
 _KEYWORDS = PARTS | {"BY", "AT", "START", "RANK", "FROM"}

@@ -130,19 +130,19 @@ class Scope:
             hint = nearest(name.parts[0], self._all_sources) or "FROM names the sources"
             message = f"nothing in FROM is called `{name.parts[0]}`"
             return mistake(name, message, "unknown-source", hint)
+        own = [entry for entry in self.entries if len(name.parts) == 1 or _same(entry.source, name.parts[0])]
+        unnamed = next((entry for entry in own if _is_of(entry, name)), None)
+        near: str | None
         if written.lower() in _ELSEWHERE:
-            hint = f"write {_ELSEWHERE[written.lower()]}"
-            return mistake(name, f"no column `{written}`", "unknown-column", hint)
-        if written.lower() in CLOCK_WORDS:
+            near = f"write {_ELSEWHERE[written.lower()]}"
+        elif written.lower() in CLOCK_WORDS:
             refused = clock_refusal(written.lower())
             refused.span = name.span
             return refused
-        own = [entry for entry in self.entries if len(name.parts) == 1 or _same(entry.source, name.parts[0])]
-        unnamed = next((entry for entry in own if _is_of(entry, name)), None)
-        if unnamed is not None:
-            hint = f"give it that name in the nested query: {unnamed.name} AS {name.parts[-1]}"
-            return mistake(name, f"no column `{written}`", "unknown-column", hint)
-        near = nearest(name.parts[-1], [entry.name for entry in own])
+        elif unnamed is not None:
+            near = f"give it that name in the nested query: {unnamed.name} AS {name.parts[-1]}"
+        else:
+            near = nearest(name.parts[-1], [entry.name for entry in own])
         return mistake(name, f"no column `{written}`", "unknown-column", near)
 
     @property
