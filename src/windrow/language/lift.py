@@ -422,7 +422,7 @@ def lift_clauses(lifted: Lifted, expression: ReadExpression) -> None:
     for index in range(len(tokens)):
         match tokens.words(index, 2):
             case "LATERAL", "VIEW":
-                cursor = _from(tokens, index + 2)
+                cursor = Cursor(tokens, index + 2)
                 lifted.laterals[tokens[index].start] = _lateral(cursor, index, expression)
                 lifted.blank(*range(index, cursor.index))
             case "LATERAL", word if word in UNNESTING:
@@ -431,24 +431,18 @@ def lift_clauses(lifted: Lifted, expression: ReadExpression) -> None:
                 lifted.ordinalities.add(tokens[tokens.partner[index - 1]].start)
                 lifted.blank(index, index + 1)
             case "FOR", "SYSTEM_TIME" if index > 0:
-                cursor = _from(tokens, index + 2)
+                cursor = Cursor(tokens, index + 2)
                 lifted.as_of[tokens[index - 1].start] = _time(cursor, expression)
                 lifted.blank(*range(index, cursor.index))
             case "EMIT", "CHANGES" | "FINAL" | "ON":
-                _emit(lifted, _from(tokens, index + 1))
+                _emit(lifted, Cursor(tokens, index + 1))
             case "FETCH", "FIRST" | "NEXT":
-                _fetch(lifted, _from(tokens, index + 2))
+                _fetch(lifted, Cursor(tokens, index + 2))
             case "EXCLUDE", "(" if tokens.word(index - 1) == "*":
                 lifted.swapped[index] = "EXCEPT"
             case _, "(" if is_any_of_query(tokens, index):
                 lifted.blank(index - 1)
                 lifted.swapped[index] = "IN"
-
-
-def _from(tokens: Tokens, index: int) -> Cursor:
-    cursor = Cursor(tokens)
-    cursor.index = index
-    return cursor
 
 
 def _time(cursor: Cursor, expression: ReadExpression) -> Node:

@@ -7,7 +7,7 @@ Reading statements token by token: what is there, what must be there, what is le
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from windrow.credentials import refuse_literals
@@ -260,9 +260,9 @@ _LIFTERS = {
 class Cursor:
     """A place in a statement's tokens."""
 
-    def __init__(self, tokens: Tokens) -> None:
+    def __init__(self, tokens: Tokens, index: int = 0) -> None:
         self.tokens = tokens
-        self.index = 0
+        self.index = index
 
     @property
     def done(self) -> bool:
@@ -276,6 +276,11 @@ class Cursor:
     def word(self) -> str:
         """The keyword or sign that comes next; nothing at the end."""
         return self.tokens.word(self.index)
+
+    def step(self) -> Token:
+        """Step over a token, whatever it is."""
+        self.index += 1
+        return self.tokens[self.index - 1]
 
     def next_is(self, *words: str) -> bool:
         return self.tokens.words(self.index, len(words)) == words
@@ -295,23 +300,19 @@ class Cursor:
 
     def choose(self, words: Collection[str], what: str, instead: Mapping[str, str] | None = None) -> str:
         """Step over one of these words; `instead` has hints for others."""
-        word = self.word
-        if word not in words:
-            self.fail(what, words, (instead or {}).get(word))
-        self.index += 1
-        return word
+        if self.word not in words:
+            self.fail(what, words, (instead or {}).get(self.word))
+        return self.step().word
 
     def name(self, what: str) -> str:
         if self.done or not self.here.is_name:
             self.fail(what)
-        self.index += 1
-        return self.tokens[self.index - 1].name
+        return self.step().name
 
     def string(self, what: str) -> str:
         if self.done or self.here.kind is not TokenKind.STRING:
             self.fail(f"{what}, in single quotes,", hint="write '…'")
-        self.index += 1
-        return self.tokens[self.index - 1].value
+        return self.step().value
 
     def url(self, what: str) -> str:
         """Step over the text of a source or a sink. It is written down, so it holds no secret."""
@@ -323,8 +324,7 @@ class Cursor:
         sign = -1 if self.take("-") else 1
         if self.done or not self.here.text.isdecimal() or len(self.here.text) > 18:
             self.fail(what)
-        self.index += 1
-        return sign * int(self.tokens[self.index - 1].text)
+        return sign * int(self.step().text)
 
     def quantity(self, what: str, then: Collection[str] = ()) -> Quantity:
         """Step over a number with its unit, or an INTERVAL; the words `then` are no units but come next."""
@@ -334,12 +334,10 @@ class Cursor:
             return Quantity(interval[0], "MICROSECONDS")
         if self.done or self.here.kind is not TokenKind.NUMBER:
             self.fail(what)
-        number = self.here
+        number = self.step()
         value, unit = plain_number(number.text, number.span)
-        self.index += 1
         if not unit and self.word not in then and self.tokens.is_kind(self.index, TokenKind.WORD):
-            unit = self.tokens[self.index].text
-            self.index += 1
+            unit = self.step().text
         with at(self.tokens[self.index - 1].span):
             return Quantity(value, unit or None)
 
@@ -347,9 +345,8 @@ class Cursor:
         """Step over a parenthesis; what is inside."""
         if self.word != "(":
             self.fail("`(`")
-        close = self.tokens.partner[self.index]
-        inside = self.tokens.cut(self.index + 1, close)
-        self.index = close + 1
+        inside = self.tokens.inside(self.index)
+        self.index = self.tokens.partner[self.index] + 1
         return inside
 
     def until(self, words: Collection[str], what: str) -> Tokens:
@@ -360,6 +357,13 @@ class Cursor:
             self.index = self.tokens.partner[self.index] + 1 if self.word == "(" else self.index + 1
         if self.index == begin:
             self.fail(what)
+        return self.tokens.cut(begin, self.index)
+
+    def upto(self, ends: Callable[[Cursor], bool]) -> Tokens:
+        """Step to where that holds, outside of parentheses; what is before it."""
+        begin = self.index
+        while not self.done and not ends(self):
+            self.index = self.tokens.partner[self.index] + 1 if self.word == "(" else self.index + 1
         return self.tokens.cut(begin, self.index)
 
     def span_since(self, begin: int) -> Span:

@@ -136,9 +136,7 @@ def _mix(cursor: Cursor) -> Mix:
 def _shape(cursor: Cursor) -> tuple[int, int]:
     """`4 BY 4` or `4 x 4`, with or without spaces."""
     begin = cursor.index
-    while not cursor.done and cursor.word not in _OPTIONS:
-        cursor.index += 1
-    text = "".join(cursor.tokens[index].text for index in range(begin, cursor.index))
+    text = "".join(token.text for token in cursor.upto(lambda at: at.word in _OPTIONS))
     found = _SHAPE.fullmatch(text)
     if not found or "0" in found.groups():
         if cursor.index == begin:
@@ -341,12 +339,10 @@ def _create_table(cursor: Cursor) -> syntax.Statement:
 def _create_query(cursor: Cursor) -> syntax.CreateQuery:
     name = cursor.name("the name of the query")
     cursor.expect("AS")
-    begin = cursor.index
-    while not cursor.done and not _begins_option(cursor):
-        cursor.index = cursor.tokens.partner[cursor.index] + 1 if cursor.word == "(" else cursor.index + 1
-    if cursor.index == begin:
+    written = cursor.upto(_begins_option)
+    if not len(written):
         cursor.fail("a query", hint="write AS SELECT …")
-    query = sql.read_query(cursor.tokens.cut(begin, cursor.index))
+    query = sql.read_query(written)
     options: dict[str, Any] = {"sink": None, "priority": 0, "max_gap": None}
     seen: set[str] = set()
     while not cursor.done:

@@ -54,9 +54,7 @@ class Once:
 def read_once(tokens: Tokens) -> syntax.SelectOnce:
     """A SELECT and what follows it, from all of the tokens."""
     cursor = lift_literals.Cursor(tokens)
-    while not cursor.done and not _begins_option(cursor):
-        cursor.index = tokens.partner[cursor.index] + 1 if cursor.word == "(" else cursor.index + 1
-    query = sql.read_query(tokens.cut(0, cursor.index))
+    query = sql.read_query(cursor.upto(_begins_option))
     found: dict[str, Any] = {}
     while not cursor.done:
         word = cursor.choose(("WITH", "PRIORITY"), "WITH ISOLATION or PRIORITY")
