@@ -135,8 +135,6 @@ class Converter(ABC):
     expressions: ClassVar[Mapping[type[exp.Expr], Callable[[Converter, exp.Expr], syntax.Node]]]
     #: what to say about other kinds
     refused: ClassVar[Mapping[type[exp.Expr], tuple[str, str | None]]]
-    #: operators that are refused as operands of others, unless in parentheses
-    unclear: ClassVar[Mapping[type[exp.Expr], frozenset[type[exp.Expr]]]]
 
     def __init__(self, lifted: lift.Lifted, base: int) -> None:
         self.lifted = lifted
@@ -175,7 +173,7 @@ class Converter(ABC):
 
     def refuse_unclear(self, node: exp.Expr) -> None:
         """Refuse operators beside each other that only parentheses can put in order."""
-        unclear = self.unclear.get(type(node), frozenset())
+        unclear = _UNCLEAR.get(type(node), frozenset())
         if any(type(node.args.get(part)) in unclear for part in _OPERANDS):
             raise self.unclear_order(node)
 
@@ -466,7 +464,8 @@ _TESTS = _COMPARISONS | {exp.Is, exp.Between, exp.In, exp.Like, exp.ILike, exp.R
 _ARITHMETIC = {exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.Neg, exp.BitwiseNot}
 _BITS = {exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift}
 _CONDITIONS = _TESTS | {exp.Not, exp.Escape}
-UNCLEAR: dict[type[exp.Expr], frozenset[type[exp.Expr]]] = {
+#: operators that are refused as operands of others, unless in parentheses
+_UNCLEAR: dict[type[exp.Expr], frozenset[type[exp.Expr]]] = {
     **dict.fromkeys(_TESTS | _ARITHMETIC | {exp.Cast, exp.TryCast}, frozenset(_CONDITIONS)),
     **{kind: frozenset((_CONDITIONS | _BITS | {exp.DPipe}) - {kind}) for kind in _BITS},
     exp.DPipe: frozenset(_CONDITIONS | _BITS | {exp.Add, exp.Sub}),

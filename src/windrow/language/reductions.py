@@ -108,28 +108,23 @@ def matched(
     return replace(select, where=joined("and", [*([select.where] if select.where else []), *tests]))
 
 
-def _first_by(select: syntax.Select, keys: tuple[syntax.Node, ...]) -> str:
-    """What to write for DISTINCT ON, with the keys as they are written and one more column."""
-    parted = ", ".join(key.span.quoted for key in keys)
-    own = [syntax.meaning(key) for key in keys]
-    more = [item.expression for item in select.items if syntax.meaning(item.expression) not in own]
-    by = more[0].span.quoted if more else "…"
-    number = f"QUALIFY ROW_NUMBER() OVER (PARTITION BY {parted} ORDER BY {by}) = 1"
-    if select.limit is not None or select.qualify is not None:
-        return f"write {number} in place of it"
-    return f"add what is first, ORDER BY {parted}, {by}; or write {number}"
-
-
 def first_of_each(select: syntax.Select, keys: tuple[syntax.Node, ...]) -> syntax.Select:
     """SELECT DISTINCT ON (keys): of rows with equal keys the first, by the rest of ORDER BY."""
     own = [syntax.meaning(key) for key in keys]
     rest = tuple(key for key in select.order_by if syntax.meaning(key[0]) not in own)
-    if not rest or select.limit is not None or select.qualify is not None:
+    replaced = select.limit is not None or select.qualify is not None
+    if not rest or replaced:
+        # what to write, with the keys as they are written and one more column
+        parted = ", ".join(key.span.quoted for key in keys)
+        more = [item.expression for item in select.items if syntax.meaning(item.expression) not in own]
+        by = more[0].span.quoted if more else "…"
+        by_number = f"QUALIFY ROW_NUMBER() OVER (PARTITION BY {parted} ORDER BY {by}) = 1"
+        added = f"add what is first, ORDER BY {parted}, {by}; or write {by_number}"
         refuse(
             syntax.hull(key.span for key in keys),
             "DISTINCT ON picks the first of the rows with equal keys, by the rest of ORDER BY",
             "not-supported",
-            _first_by(select, keys),
+            f"write {by_number} in place of it" if replaced else added,
         )
     span = syntax.hull(key.span for key in keys)
     number = syntax.OverCall(span, syntax.Apply(span, "row_number", ()), keys, rest)

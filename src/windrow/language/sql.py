@@ -19,7 +19,7 @@ from sqlglot.errors import SqlglotError
 from windrow.algebra.plan import StreamWord
 from windrow.errors import Span, nearest
 from windrow.language import literals, reductions, sources, syntax, vocabulary, window_functions
-from windrow.language.converter import OPERATORS, UNCLEAR, Converter, NamedWindow, Using
+from windrow.language.converter import OPERATORS, Converter, NamedWindow, Using
 from windrow.language.lift import Lifted, lift, refuse_before_select
 from windrow.language.shape import MAX_DEPTH, check_depth, check_nesting, check_shape, too_deep, unexpected
 from windrow.language.tokens import Token, TokenKind, Tokens, mistake, refuse
@@ -296,7 +296,6 @@ class QueryConverter(sources.SourceConverter):
 
     expressions: ClassVar = OPERANDS | OPERATORS
     refused: ClassVar = REFUSED
-    unclear: ClassVar = UNCLEAR
 
     def query(self, node: exp.Expr) -> syntax.QueryExpression:
         with self.deeper():

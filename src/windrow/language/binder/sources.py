@@ -146,10 +146,6 @@ class FromItem:
         return self.plan if isinstance(self.plan, TableScan) else None
 
     @property
-    def is_relation_table(self) -> bool:
-        return self.table is not None and self.table.table.kind is TableKind.RELATION
-
-    @property
     def names(self) -> frozenset[str]:
         return frozenset(entry.column.name for entry in self.entries if isinstance(entry.column, ColumnRef))
 
@@ -215,7 +211,9 @@ def moves(query: QueryExpression, catalog: Catalog) -> bool:
     if isinstance(query, syntax.SetOperation):
         return moves(query.left, catalog) or moves(query.right, catalog)
     assert isinstance(query, Select)
-    inside = [part.query for part in nested_conditions(query)]
+    nodes = (node for part in parts(query) for node in walk(part))
+    conditions = ExistsTest | InTest | syntax.ScalarQuery
+    inside = [node.query for node in nodes if isinstance(node, conditions)]
     inside += [each.query for each in query.sources if each.query is not None and each.window is None]
     return any(_source_moves(source, catalog) for source in query.sources) or any(
         moves(each, catalog) for each in inside
@@ -228,13 +226,6 @@ def _source_moves(source: FromEntry, catalog: Catalog) -> bool:
         return source.function is None and (slide is None or slide.in_rows)
     entry = catalog.entry(source.name) if source.name is not None else None
     return isinstance(entry, Stream) or (isinstance(entry, StandingQuery) and not entry.plan.is_periodic)
-
-
-def nested_conditions(select: Select) -> Iterator[ExistsTest | InTest | syntax.ScalarQuery]:
-    for part in parts(select):
-        for node in walk(part):
-            if isinstance(node, ExistsTest | InTest | syntax.ScalarQuery):
-                yield node
 
 
 def is_over_functions(query: QueryExpression) -> bool:
@@ -396,8 +387,9 @@ class Conditions:
     foreign: list[Expression] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        tables = [item for item in self.items if item.table is not None]
-        self.order = sorted(tables, key=lambda item: item.is_relation_table)
+        scans = [(item, item.table) for item in self.items if item.table is not None]
+        last = sorted(scans, key=lambda scan: scan[1].table.kind is TableKind.RELATION)
+        self.order = [item for item, _ in last]
         self.tables = {item.alias: [] for item in self.order}
         self.streams = [item for item in self.items if item.table is None]
 
