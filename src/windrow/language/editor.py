@@ -337,6 +337,8 @@ def _words_after(text: str, cursor: int) -> Sequence[Token]:
 def _possible(tokens: Sequence[Token], after: Sequence[Token], catalog: Catalog) -> Iterator[Completion]:
     last = tokens[-1].word if tokens else ""
     said = [token.word for token in tokens[:2]]
+    clauses = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "ON")
+    clause = next((token.word for token in reversed(tokens) if token.word in clauses), "")
     if not tokens:
         yield from (Completion(first, "keyword") for first in _BEGINNINGS)
     elif last == "." and len(tokens) > 1:
@@ -349,7 +351,7 @@ def _possible(tokens: Sequence[Token], after: Sequence[Token], catalog: Catalog)
         yield from _in_window(tokens, after, catalog)
     elif tokens[0].word == "CREATE" and "SELECT" not in {token.word for token in tokens}:
         yield from _words(_DECLARED)
-    elif last in ("FROM", "JOIN", "TABLE") or (last == "," and _clause(tokens) == "FROM"):
+    elif last in ("FROM", "JOIN", "TABLE") or (last == "," and clause == "FROM"):
         yield from _sources(catalog)
         yield from _words(_TABLE_FUNCTIONS, "function")
     else:
@@ -380,12 +382,6 @@ def _opened(tokens: Sequence[Token]) -> str:
         elif token.text in (")", "]") and open_:
             open_.pop()
     return open_[-1] if open_ else ""
-
-
-def _clause(tokens: Sequence[Token]) -> str:
-    """The clause of the SELECT that the last token is in."""
-    clauses = ("SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "ON")
-    return next((token.word for token in reversed(tokens) if token.word in clauses), "")
 
 
 def _in_window(tokens: Sequence[Token], after: Sequence[Token], catalog: Catalog) -> Iterator[Completion]:

@@ -203,17 +203,14 @@ class SourceConverter(converter.Converter):
     ) -> tuple[syntax.FromEntry, ...]:
         """`FROM bids GROUP BY item [RANGE …]`: a window at the end of GROUP BY is that of the only source."""
         for start in [start for start in self.lifted.windows if span.start <= start < span.end]:
-            if len(sources) == 1 and sources[0].window is None and self._in_group_by(start, span):
+            before = self.tokens.outwards(self.tokens.at(start) + 1)
+            own = (at for at in before if self.tokens[at].start > span.start)
+            clauses = ("BY", "FROM", "WHERE", "HAVING", "LIMIT", "(")
+            clause = next((at for at in own if self.tokens.word(at) in clauses), 0)
+            grouped = self.tokens.words(clause - 1, 2) == ("GROUP", "BY")
+            if grouped and len(sources) == 1 and sources[0].window is None:
                 sources = (replace(sources[0], window=self.lifted.windows.pop(start)),)
         return sources
-
-    def _in_group_by(self, start: int, span: Span) -> bool:
-        before = (
-            at for at in self.tokens.outwards(self.tokens.at(start) + 1) if self.tokens[at].start > span.start
-        )
-        clauses = ("BY", "FROM", "WHERE", "HAVING", "LIMIT", "(")
-        found = next((at for at in before if self.tokens.word(at) in clauses), 0)
-        return self.tokens.words(found - 1, 2) == ("GROUP", "BY")
 
 
 def _windowed_inside(

@@ -327,15 +327,11 @@ class QueryConverter(sources.SourceConverter):
         with self.ctes.scope():
             clause = node.args.get("with_")
             for cte in clause.expressions if clause is not None else ():
-                self._define(cte)
+                self.only(cte, {"this", "alias"})
+                alias, copies = cte.args["alias"], self.ctes.copies
+                query = self.renamed(self.query(cte.this), alias)
+                self.ctes.define(self.name_of(alias.this).name, query, copies)
             yield
-
-    def _define(self, cte: exp.Expr) -> None:
-        self.only(cte, {"this", "alias"})
-        alias = cte.args["alias"]
-        copies = self.ctes.copies
-        query = self.renamed(self.query(cte.this), alias)
-        self.ctes.define(self.name_of(alias.this).name, query, copies)
 
     # Set operations.
 

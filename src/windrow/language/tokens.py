@@ -269,8 +269,15 @@ def scan(text: str) -> Tokens:
                 )
         elif match[0] == ":" and _is_in_struct(found):
             found.append(_token(TokenKind.SIGN, ":", match.start()))
+        elif kind == "hint":
+            refuse(
+                Span(match.start(), match.start() + 3),
+                "optimizer hints are not understood",
+                "not-supported",
+                "leave out the /*+ … */; EXPLAIN shows what Windrow chose",
+            )
         elif kind != "space":
-            raise _UNREADABLE[kind](match)
+            raise (_never_closed if kind == "open" else _strange)(match)
     return Tokens(text, tuple(found))
 
 
@@ -328,15 +335,6 @@ def _never_closed(match: re.Match[str]) -> QueryError:
     return mistake(Span(match.start(), end if end > 0 else len(match.string)), message, "unterminated", hint)
 
 
-def _hint_comment(match: re.Match[str]) -> QueryError:
-    return mistake(
-        Span(match.start(), match.start() + 3),
-        "optimizer hints are not understood",
-        "not-supported",
-        "leave out the /*+ … */; EXPLAIN shows what Windrow chose",
-    )
-
-
 def _strange(match: re.Match[str]) -> QueryError:
     character = match[0]
     shown = f"`{character}`" if character.isprintable() else f"U+{ord(character):04X}"
@@ -360,4 +358,3 @@ _STRANGE = {
     "”": 'quoted names stand in straight quotes, `…` or "…"',
     "–": "this is a dash, not a minus sign",
 }
-_UNREADABLE = {"open": _never_closed, "hint": _hint_comment, "strange": _strange}

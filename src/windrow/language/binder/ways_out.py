@@ -16,12 +16,20 @@ def in_expression(test: syntax.InTest) -> str:
     """What to write for `x [NOT] IN (SELECT …)` under OR, or in an expression."""
     query = test.query
     if not isinstance(query, syntax.Select) or len(test.args) != 1 or _reads_around(query):
-        return "write one query for each side of OR, and UNION between them"
-    what = "IS NULL" if test.negated else "IS NOT NULL"
-    return (
-        f"join it: LEFT JOIN ({_distinct(query)}) AS q (x) ON q.x = {test.args[0].span.quoted},"
-        f" and write q.x {what} in its place"
-    )
+        return _UNITED
+    selected = query.span.quoted
+    if not query.distinct and not query.group_by:
+        selected = f"SELECT DISTINCT {Span(query.items[0].span.start, query.span.end).quoted}"
+    return _joined(selected, test.args[0], test.negated)
+
+
+_UNITED = "write one query for each side of OR, and UNION between them"
+
+
+def _joined(selected: str, other: syntax.Node, negated: bool) -> str:
+    what = "IS NULL" if negated else "IS NOT NULL"
+    join = f"LEFT JOIN ({selected}) AS q (x) ON q.x = {other.span.quoted}"
+    return f"join it: {join}, and write q.x {what} in its place"
 
 
 def exists_in_expression(test: syntax.ExistsTest) -> str:
@@ -29,13 +37,9 @@ def exists_in_expression(test: syntax.ExistsTest) -> str:
     query = test.query
     found = _one_equality(query) if isinstance(query, syntax.Select) else None
     if found is None:
-        return "write one query for each side of OR, and UNION between them"
+        return _UNITED
     source, own, outer = found
-    what = "IS NULL" if test.negated else "IS NOT NULL"
-    return (
-        f"join it: LEFT JOIN (SELECT DISTINCT {own.span.quoted} FROM {source.span.quoted}) AS q (x)"
-        f" ON q.x = {outer.span.quoted}, and write q.x {what} in its place"
-    )
+    return _joined(f"SELECT DISTINCT {own.span.quoted} FROM {source.span.quoted}", outer, test.negated)
 
 
 def value_elsewhere(scalar: syntax.ScalarQuery) -> str:
@@ -75,12 +79,6 @@ def slid(source: syntax.FromEntry) -> str | None:
     size = clause.range if clause is not None and clause.kind == "RANGE" else "1 MINUTE"
     alias = f" {source.alias}" if source.alias else ""
     return f"{source.name} [RANGE {size} SLIDE {size}]{alias}"
-
-
-def _distinct(query: syntax.Select) -> str:
-    if query.distinct or query.group_by:
-        return query.span.quoted
-    return f"SELECT DISTINCT {Span(query.items[0].span.start, query.span.end).quoted}"
 
 
 def _one_equality(
