@@ -170,7 +170,10 @@ class Catalog:
         """Take a declaration back, unless a registered query still reads it."""
         found = self._entries.get(name.lower())
         if found is None or kind_of(found) != kind:
-            raise self._nothing_to_drop(kind, name, found)
+            hint = nearest(name, [entry.name for entry in self._entries.values() if kind_of(entry) == kind])
+            if found is not None:
+                hint = f"`{found.name}` is {_a(kind_of(found))}: DROP {kind_of(found)} {found.name}"
+            raise QueryError(f"no {kind.lower()} `{name}` to drop", code="unknown-source", hint=hint)
         readers = sorted(query.name for query in self.queries.values() if name.lower() in query.reads)
         if readers and kind != "QUERY":
             raise QueryError(
@@ -186,11 +189,3 @@ class Catalog:
                 hint=f"DROP ARCHIVE {kept[0]} first",
             )
         return self._entries.pop(name.lower())
-
-    def _nothing_to_drop(self, kind: str, name: str, found: Entry | None) -> QueryError:
-        if found is not None:
-            word = kind_of(found)
-            hint: str | None = f"`{found.name}` is {_a(word)}: DROP {word} {found.name}"
-        else:
-            hint = nearest(name, [entry.name for entry in self._entries.values() if kind_of(entry) == kind])
-        return QueryError(f"no {kind.lower()} `{name}` to drop", code="unknown-source", hint=hint)

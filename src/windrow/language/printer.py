@@ -143,23 +143,24 @@ def _relation(plan: Plan, word: StreamWord) -> str:
 def _numbered(plan: ops.Rank) -> str:
     """The rows of a nested query, with their numbers."""
     keys = [to_sql(key, quoted) + (" DESC" if descending else "") for key, descending in plan.order]
-    by = ", ".join(to_sql(part, quoted) for part in plan.partition)
-    window = f"PARTITION BY {by} ORDER BY {', '.join(keys)}" if by else f"ORDER BY {', '.join(keys)}"
-    number = f"{plan.kind}() OVER ({window}) AS {quoted(plan.name)}"
+    number = f"{plan.kind}() OVER ({_over(plan.partition, ', '.join(keys))}) AS {quoted(plan.name)}"
     return f"SELECT *, {number}\nFROM {_nested(_relation(plan.input, StreamWord.AUTO))} AS ranked"
 
 
 def _framed(plan: ops.Over) -> str:
     """The rows of a nested query, with the values of their frames."""
-    domain, order = plan.leaves[0].domain, f"ORDER BY {to_sql(plan.order, quoted)}"
+    domain, order = plan.leaves[0].domain, to_sql(plan.order, quoted)
     values = []
     for name, framed in plan.calls:
-        by = ", ".join(to_sql(part, quoted) for part in framed.partition)
-        window = f"PARTITION BY {by} {order}" if by else order
-        call = call_sql(framed.call, quoted)
-        values.append(f"{call} OVER ({window} {frame_text(framed.frame, domain)}) AS {quoted(name)}")
+        window = f"{_over(framed.partition, order)} {frame_text(framed.frame, domain)}"
+        values.append(f"{call_sql(framed.call, quoted)} OVER ({window}) AS {quoted(name)}")
     rows = _nested(_relation(plan.input, StreamWord.AUTO))
     return f"SELECT *, {', '.join(values)}\nFROM {rows} AS framed"
+
+
+def _over(partition: Sequence[Expression], order: str) -> str:
+    by = ", ".join(to_sql(part, quoted) for part in partition)
+    return f"PARTITION BY {by} ORDER BY {order}" if by else f"ORDER BY {order}"
 
 
 def _unnested(plan: ops.Unnest) -> str:
