@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from typing import ClassVar
 
 from sqlglot import exp
@@ -247,7 +248,7 @@ def _binary(sign: str) -> _Handler:
         if sign in _CONDITIONAL:
             return _condition(sign, converted)
         if len(converted) > shape.MAX_DEPTH:
-            raise shape.too_deep(syntax.hull(part.span for part in converted))
+            raise shape.too_deep(syntax.hull(converted))
         return _joined(sign, converted)
 
     return convert
@@ -258,7 +259,7 @@ def _condition(sign: str, operands: list[syntax.Node]) -> syntax.Node:
     parts = [part for operand in operands for part in _parts(sign, operand)]
     if len(parts) <= LONG_CHAIN:
         return _joined(sign, operands)
-    return replace(_balanced(sign, parts), span=syntax.hull(operand.span for operand in operands))
+    return replace(_balanced(sign, parts), span=syntax.hull(operands))
 
 
 def _parts(sign: str, operand: syntax.Node) -> list[syntax.Node]:
@@ -324,7 +325,7 @@ def _is(self: Converter, node: exp.Expr) -> syntax.Node:
 def _distinct_from(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "expression"})
     operands = self.convert(node.this), self.convert(node.args["expression"])
-    span = syntax.hull(operand.span for operand in operands)
+    span = syntax.hull(operands)
     return syntax.Apply(span, "not", (syntax.Apply(span, "<=>", operands),))
 
 
@@ -335,7 +336,7 @@ def _like(name: str) -> _Handler:
 def _matched(self: Converter, name: str, node: exp.Expr, escape: tuple[syntax.Node, ...]) -> syntax.Node:
     self.only(node, {"this", "expression", "negate"})
     operands = (self.convert(node.this), self.convert(node.args["expression"]), *escape)
-    span = syntax.hull(operand.span for operand in operands)
+    span = syntax.hull(operands)
     matches = syntax.Apply(span, name, operands)
     return syntax.Apply(span, "not", (matches,)) if node.args.get("negate") else matches
 
@@ -350,7 +351,7 @@ def _escape(self: Converter, node: exp.Expr) -> syntax.Node:
 def _between(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "low", "high"})
     value, low, high = (self.convert(node.args[part]) for part in ("this", "low", "high"))
-    span = syntax.hull(operand.span for operand in (value, low, high))
+    span = syntax.hull((value, low, high))
     straight = syntax.Apply(span, "between", (value, low, high))
     written = range(self.tokens.at(value.span.end), self.tokens.at(low.span.start))
     if not any(self.tokens[at].start in self.lifted.symmetric for at in written):
@@ -365,16 +366,14 @@ def _in(self: Converter, node: exp.Expr) -> syntax.Node:
     if isinstance(node.this, exp.Tuple) and all(isinstance(row, exp.Tuple) for row in node.expressions):
         return _in_rows(self, node)
     operands = (self.convert(node.this), *self.all(node.expressions))
-    return syntax.Apply(
-        syntax.grown(syntax.hull(part.span for part in operands), self.tokens, right=[")"]), "in", operands
-    )
+    return syntax.Apply(syntax.grown(syntax.hull(operands), self.tokens, right=[")"]), "in", operands)
 
 
 def _in_rows(self: Converter, node: exp.Expr) -> syntax.Node:
     """`(a, b) IN ((1, 2), (3, 4))`."""
     left = self.all(node.this.expressions)
     rows = [self.all(row.expressions) for row in node.expressions]
-    span = syntax.hull(part.span for part in (*left, *(part for row in rows for part in row)))
+    span = syntax.hull([*left, *chain(*rows)])
     return _condition("or", [reductions.equal_rows(span, left, row) for row in rows])
 
 
@@ -383,7 +382,7 @@ def _equal(self: Converter, node: exp.Expr) -> syntax.Node:
     if not isinstance(node.this, exp.Tuple) or not isinstance(node.expression, exp.Tuple):
         return _binary("=")(self, node)
     sides = [self.all(side.expressions) for side in (node.this, node.expression)]
-    return reductions.equal_rows(syntax.hull(part.span for side in sides for part in side), *sides)
+    return reductions.equal_rows(syntax.hull(chain(*sides)), *sides)
 
 
 def _in_zone(self: Converter, node: exp.Expr) -> syntax.Node:
@@ -397,7 +396,7 @@ def _in_query(self: Converter, node: exp.Expr) -> syntax.Node:
     self.only(node, {"this", "query"})
     several = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     query, args = self.query(node.args["query"]), self.all(several)
-    span = syntax.hull([syntax.enclosed(query.span, self.tokens), *(arg.span for arg in args)])
+    span = syntax.hull([syntax.enclosed(query.span, self.tokens), *args])
     return syntax.InTest(span, args, query)
 
 
@@ -413,7 +412,7 @@ def _case(self: Converter, node: exp.Expr) -> syntax.Node:
         args.append(self.convert(branch.args["true"]))
     if node.args.get("default") is not None:
         args.append(self.convert(node.args["default"]))
-    span = syntax.hull(part.span for part in (*subject, *args))
+    span = syntax.hull([*subject, *args])
     begin = [{"CASE"}] if subject else [{"WHEN"}, {"CASE"}]
     return syntax.Apply(syntax.grown(span, self.tokens, left=begin, right=[{"END"}]), "case", tuple(args))
 

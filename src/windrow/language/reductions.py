@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
-from itertools import product
+from itertools import chain, product
 
 from windrow.algebra import aggregates
 from windrow.algebra.plan import StreamWord
@@ -31,7 +31,7 @@ GroupingSets = list[tuple[syntax.Node, ...]]
 
 def joined(function: str, parts: Iterable[syntax.Node]) -> syntax.Node:
     every = tuple(parts)
-    span = syntax.hull(part.span for part in every)
+    span = syntax.hull(every)
     return syntax.Apply(span, function, every) if len(every) > 1 else every[0]
 
 
@@ -75,14 +75,14 @@ def with_names(query: syntax.QueryExpression, names: tuple[syntax.Name, ...]) ->
     assert isinstance(query, syntax.Select)
     if any(isinstance(item.expression, syntax.Star) for item in query.items):
         refuse(
-            syntax.hull(name.span for name in names),
+            syntax.hull(names),
             "these names are for columns that the query does not list",
             "not-supported",
             f"list the columns: SELECT … AS {names[0].parts[0]}",
         )
     if len(names) != len(query.items):
         refuse(
-            syntax.hull(name.span for name in names),
+            syntax.hull(names),
             f"{len(names)} names for {len(query.items)} columns",
             "set-columns",
             "give each column a name",
@@ -121,12 +121,12 @@ def first_of_each(select: syntax.Select, keys: tuple[syntax.Node, ...]) -> synta
         by_number = f"QUALIFY ROW_NUMBER() OVER (PARTITION BY {parted} ORDER BY {by}) = 1"
         added = f"add what is first, ORDER BY {parted}, {by}; or write {by_number}"
         refuse(
-            syntax.hull(key.span for key in keys),
+            syntax.hull(keys),
             "DISTINCT ON picks the first of the rows with equal keys, by the rest of ORDER BY",
             "not-supported",
             f"write {by_number} in place of it" if replaced else added,
         )
-    span = syntax.hull(key.span for key in keys)
+    span = syntax.hull(keys)
     number = syntax.OverCall(span, syntax.Apply(span, "row_number", ()), keys, rest)
     first = syntax.Apply(span, "=", (number, syntax.Constant(span, "1", "NUMBER")))
     return replace(select, distinct=False, order_by=(), qualify=first)
@@ -143,7 +143,7 @@ def rolled_up(parts: GroupingSets) -> GroupingSets:
 def cubed(parts: GroupingSets) -> GroupingSets:
     """CUBE: every choice of the parts."""
     if len(parts) > 6:
-        raise too_deep(syntax.hull(node.span for part in parts for node in part))
+        raise too_deep(syntax.hull(chain(*parts)))
     choices = product((True, False), repeat=len(parts))
     return [sum((part for part, taken in zip(parts, each, strict=True) if taken), ()) for each in choices]
 

@@ -61,7 +61,7 @@ def _column(self: Converter, node: exp.Expr) -> syntax.Node:
         return _wstream(self, tokens[0])
     if start in self.lifted.atoms:
         return self.lifted.atoms[start]
-    span = syntax.hull(token.span for token in tokens)
+    span = syntax.hull(tokens)
     return self.using.resolve(syntax.Name(span, tuple(token.name for token in tokens)))
 
 
@@ -377,7 +377,7 @@ class QueryConverter(sources.SourceConverter):
         self.using.refuse_star(items)
         keys = [key for each in sets for key in each]
         nodes = [*items, *sources, *on, *keys, *(expression for expression, _ in order_by)]
-        span = syntax.hull(part.span for part in [*nodes, where, having, qualify, limit] if part is not None)
+        span = syntax.hull(part for part in [*nodes, where, having, qualify, limit] if part is not None)
         select = self.tokens.before(items[0].span.start)
         while select > 0 and self.tokens.word(select) != "SELECT":
             select -= 1

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import Span
-from windrow.language.tokens import Tokens
+from windrow.language.tokens import Placed, Tokens
 from windrow.windows.clause import WindowClause
 from windrow.windows.domain import Quantity
 
@@ -31,13 +31,13 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def hull(spans: Iterable[Span]) -> Span:
+def hull(places: Iterable[Span | Placed]) -> Span:
     """The least span that holds all of them.
 
     >>> hull([Span(4, 6), Span(1, 2)])
     Span(start=1, end=6)
     """
-    every = list(spans)
+    every = [place if isinstance(place, Span) else place.span for place in places]
     return Span(min(span.start for span in every), max(span.end for span in every))
 
 

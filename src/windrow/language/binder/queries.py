@@ -101,7 +101,7 @@ def whole_answers(select: syntax.Select, plan: Plan, around: StreamWord) -> None
         meaning = Emit(plan, word).meaning
     if meaning is StreamWord.RSTREAM:
         return
-    items = syntax.hull(item.span for item in select.items).quoted
+    items = syntax.hull(select.items).quoted
     distinct = "DISTINCT " if select.distinct else ""
     window = next(filter(None, map(ways_out.slid, select.sources)), None)
     more = f", or give the windows a SLIDE, as in FROM {window}" if window else ""
