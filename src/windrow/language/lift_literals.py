@@ -7,16 +7,16 @@ Reading statements token by token: what is there, what must be there, what is le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from windrow.credentials import refuse_literals
-from windrow.errors import QueryError, Span, nearest
+from windrow.errors import Span, nearest
 from windrow.language.literals import CALENDAR, interval, plain_number
 from windrow.language.shape import MAX_DEPTH, too_deep, unexpected
 from windrow.language.tokens import Token, TokenKind, Tokens, at, refuse
 from windrow.language.vocabulary import begins_operand, is_keyword
-from windrow.windows.domain import Quantity, unit_name
+from windrow.windows.domain import Quantity, is_unit, unit_name
 
 if TYPE_CHECKING:
     from windrow.language.lift import Lifted
@@ -67,42 +67,35 @@ def _interval(lifted: Lifted, index: int) -> None:
         lifted.atom(index, found[1], found[0], "INTERVAL")
 
 
-def _first_amount(tokens: Tokens, index: int) -> int:
-    """Where the first amount of an INTERVAL stands, behind its sign."""
-    return index + 1 + (tokens.word(index + 1) in ("-", "+"))
-
-
 def interval_at(tokens: Tokens, index: int) -> tuple[int, int] | None:
     """The microseconds of the INTERVAL at an index and its last token; None if there is none."""
-    first = _first_amount(tokens, index)
-    if tokens.word(index) != "INTERVAL" or not tokens.is_kind(first, TokenKind.STRING, TokenKind.NUMBER):
+    amounts = list(_amounts(tokens, index))
+    if not amounts:
         return None
-    texts, units, last = _amounts(tokens, first)
+    _, _, last = amounts[-1]
     span = tokens[index].span.to(tokens[last].span)
-    total = sum(interval(text, unit, span) for text, unit in zip(texts, units, strict=True))
+    total = sum(interval(text, units, span) for text, units, _ in amounts)
     return -total if tokens.word(index + 1) == "-" else total, last
 
 
 def ends_interval(tokens: Tokens, last: int) -> bool:
     """Whether a word is the last unit of an interval, or of its type."""
-    if tokens.word(last - 1) == "TO":
-        return True
-    begins = [_first_amount(tokens, index) for index in range(last) if tokens.word(index) == "INTERVAL"]
-    amounts = [index for index in begins if tokens.is_kind(index, TokenKind.STRING, TokenKind.NUMBER)]
-    return any(_amounts(tokens, index)[2] == last for index in amounts)
+    intervals = (list(_amounts(tokens, index)) for index in range(last))
+    return tokens.word(last - 1) == "TO" or any(amounts[-1][2] == last for amounts in intervals if amounts)
 
 
-def _amounts(tokens: Tokens, first: int) -> tuple[list[str], list[tuple[str, ...]], int]:
-    """The amounts from an index on, the units of each, and the last index."""
-    texts, units, index = [], [], first
-    while True:
-        token = tokens[index]
-        texts.append(token.value if token.kind is TokenKind.STRING else token.text)
-        units.append(_units(tokens, index + 1))
-        index += {0: 0, 1: 1, 2: 3}[len(units[-1])]
-        if not (units[-1] and tokens.is_kind(index + 1, TokenKind.NUMBER) and _units(tokens, index + 2)):
-            return texts, units, index
+def _amounts(tokens: Tokens, index: int) -> Iterator[tuple[str, tuple[str, ...], int]]:
+    """The amounts of the INTERVAL at an index, if there is one: their texts, units and last tokens."""
+    if tokens.word(index) != "INTERVAL":
+        return
+    index += 2 if tokens.word(index + 1) in ("-", "+") else 1
+    more = tokens.is_kind(index, TokenKind.STRING, TokenKind.NUMBER)
+    while more:
+        token, units = tokens[index], _units(tokens, index + 1)
+        index += {0: 0, 1: 1, 2: 3}[len(units)]
+        yield token.value if token.kind is TokenKind.STRING else token.text, units, index
         index += 1
+        more = bool(units) and tokens.is_kind(index, TokenKind.NUMBER) and bool(_units(tokens, index + 1))
 
 
 def _units(tokens: Tokens, index: int) -> tuple[str, ...]:
@@ -116,14 +109,8 @@ def _units(tokens: Tokens, index: int) -> tuple[str, ...]:
 
 def _is_unit(tokens: Tokens, index: int) -> bool:
     word = tokens.word(index)
-    if not tokens.is_kind(index, TokenKind.WORD):
-        return False
-    if word in CALENDAR:
-        return True
-    try:
-        return unit_name(word) != "ROWS"
-    except QueryError:
-        return False
+    is_time = word in CALENDAR or (is_unit(word) and unit_name(word) != "ROWS")
+    return is_time and tokens.is_kind(index, TokenKind.WORD)
 
 
 def _cast(lifted: Lifted, index: int) -> None:
