@@ -1,10 +1,10 @@
 """Binding: names get their columns, expressions their types, a query its plan.
 
-    statements    CREATE, DROP, SHOW, EXPLAIN, SELECT      declarations    streams and tables
-    queries       a SELECT or a set operation (`sets`), or WSTREAM (`wstream`), and the `Emit` above
-    select        γ, HAVING, the select list (`select_list`), DISTINCT, LIMIT (`ordering`)
-    from_where    FROM (`sources`, `windows`), WHERE (`joins`), EXISTS
-    expressions   about rows; about groups in `aggregates`
+    declarations  streams, tables and archives
+    queries       a SELECT or a set operation, the select list (`select_list`), and the `Emit` above
+    from_where    FROM (`sources`), WHERE, and the queries in its conditions
+    expressions   about rows; about groups, and OVER, in `aggregates`
+    once          a SELECT by itself
 
-Each file binds one part of the syntax; `context` carries what they share.
+Each file binds one part of the syntax; `context` and `scope` have what they share.
 """
