@@ -128,7 +128,7 @@ def parse_window(bracket: Tokens, expression: ReadExpression) -> WindowSyntax:
 
 
 @dataclass(frozen=True)
-class Label:
+class BracketToken:
     """A token of a bracket: a keyword, a sign, NAME, NUMBER, UNIT, STRING or EXPRESSION, and what it says."""
 
     kind: str
@@ -145,24 +145,24 @@ def _lifetime(inside: Tokens) -> tuple[int, int]:
     return found + 1, next(ends, len(inside))
 
 
-def _labels(inside: Tokens, begin: int, end: int) -> Iterator[Label]:
+def _labels(inside: Tokens, begin: int, end: int) -> Iterator[BracketToken]:
     """All labels; an INTERVAL is a number with its unit, and the expression of LIFETIME is one."""
     index = 0
     while index < len(inside):
         if begin <= index < end:
-            yield Label("EXPRESSION", "", inside.cut(begin, end).span)
+            yield BracketToken("EXPRESSION", "", inside.cut(begin, end).span)
             index = end
         elif _is_plain_interval(inside, index):
-            yield Label("NUMBER", inside[index + 1].value.strip(), inside[index + 1].span)
-            yield Label("UNIT", inside[index + 2].text, inside[index + 2].span)
+            yield BracketToken("NUMBER", inside[index + 1].value.strip(), inside[index + 1].span)
+            yield BracketToken("UNIT", inside[index + 2].text, inside[index + 2].span)
             index += 3
         elif (interval := lift_literals.interval_at(inside, index)) is not None:
             ticks, last = interval
             span = inside.cut(index, last + 1).span
             if ticks < 0:
-                yield Label("-", "-", span)
-            yield Label("NUMBER", str(abs(ticks)), span)
-            yield Label("UNIT", "MICROSECONDS", span)
+                yield BracketToken("-", "-", span)
+            yield BracketToken("NUMBER", str(abs(ticks)), span)
+            yield BracketToken("UNIT", "MICROSECONDS", span)
             index = last + 1
         else:
             yield _label(inside, index)
@@ -177,32 +177,32 @@ def _is_plain_interval(inside: Tokens, index: int) -> bool:
     return inside[index + 1].value.strip().isdigit()
 
 
-def _label(inside: Tokens, index: int) -> Label:
+def _label(inside: Tokens, index: int) -> BracketToken:
     token, word = inside[index], inside.word(index)
     before, after = inside.word(index - 1), inside.word(index + 1)
     is_placed = before in _ONLY_AFTER.get(word, {before}) and after in _ONLY_BEFORE.get(word, {after})
     if word in ("TIMESTAMP", "DATE") and inside.is_kind(index + 1, TokenKind.STRING):
-        return Label(word, word, token.span)
+        return BracketToken(word, word, token.span)
     # a word behind a number is its unit, unless it begins the next part; ROWS there is a unit
     may_be_unit = token.kind is TokenKind.WORD and word not in _KEYWORDS - {"ROWS"}
     if may_be_unit and inside.is_kind(index - 1, TokenKind.NUMBER):
-        return Label("UNIT", token.text, token.span)
+        return BracketToken("UNIT", token.text, token.span)
     if token.kind is TokenKind.SIGN or (word in _KEYWORDS and is_placed):
-        return Label(word, word, token.span)
+        return BracketToken(word, word, token.span)
     if token.kind is TokenKind.STRING:
-        return Label("STRING", token.value, token.span)
-    return Label("NAME" if token.is_name else "NUMBER", token.name, token.span)
+        return BracketToken("STRING", token.value, token.span)
+    return BracketToken("NAME" if token.is_name else "NUMBER", token.name, token.span)
 
 
 # ------------------------------------------------------------ parts
 
-Part = list[Label]
+Part = list[BracketToken]
 
 
 class _Parts:
     """Tells the parts of a bracket from each other; refuses the first token that fits none."""
 
-    def __init__(self, inside: Tokens, labels: list[Label]) -> None:
+    def __init__(self, inside: Tokens, labels: list[BracketToken]) -> None:
         self.inside = inside
         self.labels = labels
         self.index = 0
@@ -286,12 +286,12 @@ _HYPHENATED = {"row-num": "row_num", "arrival-ts": "arrival_ts"}
 def _clause(parts: list[Part], bracket: Tokens) -> WindowClause:
     """The clause that the parts say together."""
     fields: Fields = {}
-    times: dict[str, Label] = {}
+    times: dict[str, BracketToken] = {}
     for part in parts:
         found = _fields(part)
         _refuse_repetition(fields, found, part)
         fields |= found
-        times |= {name: found[name] for name in _TIMES if isinstance(found.get(name), Label)}
+        times |= {name: found[name] for name in _TIMES if isinstance(found.get(name), BracketToken)}
     if "kind" not in fields:
         refuse(bracket, "this does not say which window it is", "window-syntax", f"add {KINDS}")
     if "zone" in fields and "origin" in times and literals.has_zone(times["origin"].text):
@@ -303,7 +303,7 @@ def _clause(parts: list[Part], bracket: Tokens) -> WindowClause:
         )
     # a bare time of day is on the date of ORIGIN, 1970-01-01 if there is none
     origin = fields.get("origin", 0)
-    if isinstance(origin, Label):
+    if isinstance(origin, BracketToken):
         origin = literals.instant(origin.text, origin.span)
     day = origin // literals.DAY * literals.DAY if isinstance(origin, int) else 0
     instants = {name: literals.instant(time.text, time.span, day) for name, time in times.items()}
@@ -364,7 +364,7 @@ def _takes_point(part: Part) -> bool:
     return part[0].kind in ("ORIGIN", "UNTIL", "LANDMARK", "UNBOUNDED") and len(part) > 1
 
 
-def _point(part: Part) -> int | Decimal | Label:
+def _point(part: Part) -> int | Decimal | BracketToken:
     """A number, or the text of a point in time, which may still need a date."""
     if part[-1].kind == "STRING":
         return part[-1]
@@ -393,7 +393,7 @@ def _point_span(part: Part) -> Span:
 def _attributes(part: Part) -> Iterator[str]:
     """The attributes that a part names, of which one with a hyphen is two names."""
     name = ""
-    for label in [*part, Label(",", ",", part[-1].span)]:
+    for label in [*part, BracketToken(",", ",", part[-1].span)]:
         if label.kind in ("NAME", "-"):
             name += label.text
         elif name:
