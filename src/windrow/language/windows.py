@@ -246,11 +246,11 @@ class _Parts:
                 self.one(")")
             case "WATTR" | "RATTR" | "SATTR":
                 self.attribute()
-            case "PARTITION" | "PATTR":
-                self.one("BY") if word == "PARTITION" else None
-                self.attribute()
-                while self.maybe(","):
-                    self.attribute()
+            case "PARTITION":
+                self.one("BY")
+                self.attributes()
+            case "PATTR":
+                self.attributes()
             case "ZONE":
                 self.one("STRING")
             case "LIFETIME":
@@ -271,6 +271,11 @@ class _Parts:
         self.one("NAME")
         if self.maybe("-"):
             self.one("NAME")
+
+    def attributes(self) -> None:
+        self.attribute()
+        while self.maybe(","):
+            self.attribute()
 
 
 # ------------------------------------------------------------ the clause
