@@ -30,7 +30,6 @@ class Answers:
 
 class AnswersByQuery(dict[str, "LastAnswers"]):
     def sink(self, query: str) -> LastAnswers:
-        """Where the answers of a query go, to be kept."""
         self[query] = LastAnswers()
         return self[query]
 

@@ -172,7 +172,6 @@ class Observability:
 
     @contextmanager
     def serving(self, engine: Windrow) -> Iterator[None]:
-        """Metrics of an engine, for as long."""
         if self.metrics is None:
             yield
             return

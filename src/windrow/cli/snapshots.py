@@ -43,8 +43,6 @@ class StreamNow:
 
 @dataclass(frozen=True)
 class QueryNow:
-    """How far a query is, with its last answers if they are kept."""
-
     name: str
     status: str
     rows: int
@@ -54,8 +52,6 @@ class QueryNow:
 
 @dataclass(frozen=True)
 class RunSnapshot:
-    """An engine after an epoch."""
-
     commit: int
     streams: tuple[StreamNow, ...]
     queries: tuple[QueryNow, ...]

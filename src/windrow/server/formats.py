@@ -132,7 +132,6 @@ def _row(
 
 
 def _value(value: Any, kind: DataType, where: str, *, from_text: bool) -> Any:
-    """A value of JSON or CSV as its column has it."""
     if value is None or (from_text and value == "" and kind.kind is not Kind.STRING):
         return None
     try:

@@ -180,7 +180,6 @@ def figures_of_clients(counts: Mapping[str, int], following: int) -> dict[str, F
 
 
 def _lines(name: str, figure: Figure) -> Iterator[str]:
-    """The part of a scrape that is about one metric."""
     kind, label, about = METRICS[name]
     yield from (f"# HELP {name} {about}", f"# TYPE {name} {kind}")
     for of, value in figure.items() if isinstance(figure, Mapping) else [("", figure)]:

@@ -453,7 +453,6 @@ class Service:
 
 
 def shown_as_json(shown: Any) -> dict[str, Any]:
-    """What a statement shows: a table, or a plan."""
     if isinstance(shown, pa.Table):
         return {"columns": columns_of(shown.schema), "rows": as_json_rows(shown)}
     if isinstance(shown, Explanation):

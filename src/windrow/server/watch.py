@@ -57,7 +57,6 @@ def plain(tick: Instant | None) -> int | str | None:
 
 
 def problem(error: WindrowError) -> dict[str, Any]:
-    """What is wrong, as the API tells it."""
     span: dict[str, int] | None = None
     if error.span is not None and error.text is not None:
         start = min(max(error.span.start, 0), len(error.text))

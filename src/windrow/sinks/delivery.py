@@ -171,7 +171,6 @@ class SinkUrl:
         return int(text)
 
     def nowhere(self) -> None:
-        """Refuse a place where none belongs."""
         if self.place.strip("/"):
             raise _bad_sink(f"`{self.scheme}:` is not followed by a place", f"write '{self.scheme}:' alone")
 

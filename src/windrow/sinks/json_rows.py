@@ -82,7 +82,6 @@ def json_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 
 def json_column(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column as JSON writes them."""
     form, raw = form_of(column.type), _raw(column.type)
     values = (column if raw == column.type else column.cast(raw)).to_pylist()
     return values if form is None else [_or_null(form, value) for value in values]

@@ -21,8 +21,7 @@ _NO_LOCKS_HERE = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno
 
 
 class Lock(Protocol):
-    def release(self) -> None:
-        """Let others have it."""
+    def release(self) -> None: ...
 
     def note(self, number: int) -> None:
         """Leave a number for whoever holds it next; best effort."""

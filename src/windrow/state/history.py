@@ -37,7 +37,6 @@ class History:
     store: Store
 
     def numbers(self) -> range:
-        """The numbers of the commits that are kept."""
         for _ in range(_ATTEMPTS):
             listed = [
                 number for name in self.store.list(names.COMMITS) if (number := names.commit_number(name))

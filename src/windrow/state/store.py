@@ -110,8 +110,7 @@ class Contents(Protocol):
     """What is in a file, to be read in parts. A `pyarrow.Buffer` is one."""
 
     @property
-    def size(self) -> int:
-        """How many bytes there are."""
+    def size(self) -> int: ...
 
     def slice(self, offset: int = 0, length: int | None = None) -> pa.Buffer:
         """Some of them, or all from the offset on."""
@@ -131,11 +130,9 @@ class Store(Protocol):
     def place(self, name: str) -> str:
         """The full name of a file, for messages."""
 
-    def is_there(self) -> bool:
-        """Whether the place was made."""
+    def is_there(self) -> bool: ...
 
-    def prepare(self) -> None:
-        """Make the place, if it is not there."""
+    def prepare(self) -> None: ...
 
     def create(self, name: str, data: bytes, what: str) -> None:
         """Create the file, durably and all at once; FileExistsError if the name is taken.
@@ -155,8 +152,7 @@ class Store(Protocol):
     def settle(self) -> None:
         """Make durable what was written through `grouped`, all of it at once."""
 
-    def read(self, name: str) -> bytes:
-        """The contents."""
+    def read(self, name: str) -> bytes: ...
 
     def map(self, name: str) -> Contents:
         """The contents without copying them, or reading more than is asked for, where that is possible."""
@@ -179,11 +175,9 @@ class Store(Protocol):
     def nested(self, folder: str, name: str) -> Store:
         """A store inside this one, with commits of its own: `archives/past-5f0c9a1e`."""
 
-    def nests(self, folder: str) -> tuple[str, ...]:
-        """The names of the stores in a folder."""
+    def nests(self, folder: str) -> tuple[str, ...]: ...
 
-    def remove_nested(self, folder: str, name: str) -> None:
-        """Remove a store inside this one with all it holds."""
+    def remove_nested(self, folder: str, name: str) -> None: ...
 
     def lock(self, name: str) -> Lock | None:
         """Hold a lock until it is released or the process ends; BlockingIOError if somebody else holds it.
