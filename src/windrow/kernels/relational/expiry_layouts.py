@@ -96,9 +96,13 @@ class ExpiryLayout(ABC):
     def text(self) -> str:
         """What people read."""
 
-    @abstractmethod
     def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         """With new rows."""
+        return self._added(chunks, frame) if frame.height else chunks
+
+    @abstractmethod
+    def _added(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
+        """The same, where there are any."""
 
     def due(self, chunks: Chunks, stop: int, columns: Columns) -> tuple[pl.DataFrame, Chunks]:
         """The rows that expire before `stop`, and the others."""
@@ -110,9 +114,9 @@ class ExpiryLayout(ABC):
             elif chunk.last < stop:
                 expired.append(chunk.frame)
             else:
-                frame = chunk.frame
-                expired.append(frame.filter(pl.col(VE) < stop))
-                kept += chunks_of(frame.filter(pl.col(VE) >= stop))
+                over, left = parted(chunk.frame, chunk.frame[VE] < stop)
+                expired.append(over)
+                kept += chunks_of(left)
         return together(expired, columns), tuple(kept)
 
     def forget(self, chunks: Chunks, stop: int) -> Chunks:
@@ -123,9 +127,8 @@ class ExpiryLayout(ABC):
         self, chunks: Chunks, new: pl.DataFrame, stop: int, columns: Columns
     ) -> tuple[pl.DataFrame, Chunks]:
         """What is due, new rows that have an end included."""
-        return self.due(
-            self.add(chunks, new.filter(pl.col(VE) < FOREVER).select(list(columns))), stop, columns
-        )
+        ending = new.filter(pl.col(VE) < FOREVER).select(list(columns))
+        return self.due(self.add(chunks, ending), stop, columns)
 
     def alive(self, chunks: Chunks, new: pl.DataFrame, stop: int, columns: Columns) -> Chunks:
         """With new rows, and without what expires before `stop`."""
@@ -138,9 +141,7 @@ class Fifo(ExpiryLayout):
 
     text = "FIFO chunks"
 
-    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
-        if not frame.height:
-            return chunks
+    def _added(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if chunks and frame.height + chunks[-1].table.num_rows <= _small(chunks):
             return (*chunks[:-1], chunk_of(pl.concat([chunks[-1].frame, frame])))
         if len(chunks) >= MOST_CHUNKS:
@@ -169,9 +170,7 @@ class Calendar(ExpiryLayout):
     def text(self) -> str:
         return f"a calendar of {self.buckets} buckets"
 
-    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
-        if not frame.height:
-            return chunks
+    def _added(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if chunks and frame.height + chunks[-1].table.num_rows <= SMALL_CHUNK:
             frame = pl.concat([chunks[-1].frame, frame])
             chunks = chunks[:-1]
@@ -221,9 +220,7 @@ class ExpiryList(ExpiryLayout):
 
     text = "a list that is looked through"
 
-    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
-        if not frame.height:
-            return chunks
+    def _added(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         return chunks_of(pl.concat([*(chunk.frame for chunk in chunks), frame]))
 
     def forget(self, chunks: Chunks, stop: int) -> Chunks:
@@ -236,9 +233,7 @@ class Hashed(ExpiryLayout):
 
     text = "a hash with negative rows"
 
-    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
-        if not frame.height:
-            return chunks
+    def _added(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         if not chunks:
             return chunks_of(consolidated(frame))
         first, *waiting = (chunk.frame for chunk in chunks)
@@ -258,9 +253,7 @@ class Sorted(ExpiryLayout):
     def text(self) -> str:
         return f"a calendar of {self.buckets} buckets, early ends by negative rows"
 
-    def add(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
-        if not frame.height:
-            return chunks
+    def _added(self, chunks: Chunks, frame: pl.DataFrame) -> Chunks:
         open_, ending = parted(frame, frame[VE] >= FOREVER)
         others, endless = self._halves(chunks)
         return (*Calendar(self.buckets).add(others, ending), *Hashed().add(endless, open_))
