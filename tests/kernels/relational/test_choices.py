@@ -61,7 +61,9 @@ def join(*specs: WindowSpec, word: StreamWord = StreamWord.AUTO) -> Emit:
 
 
 def kept(executor: GeneralExecutor, name: str) -> int:
-    return sum(rows for place, rows in executor.state_rows().items() if place.endswith(name))
+    return sum(
+        rows for place, rows in executor.program.state_rows(executor.states).items() if place.endswith(name)
+    )
 
 
 def numbers(executor: GeneralExecutor, name: str) -> list[int]:
@@ -160,7 +162,7 @@ def test_delta_star_keeps_at_most_twice_its_output(seed: int, label: str) -> Non
         output = star.relation(int(star.clock) - 1).total()
         assert 0 < kept(star, "δ*") <= output
         assert kept(told, "δ, told") <= output
-        assert sum(told.state_rows().values()) - len(rows) <= output
+        assert sum(told.program.state_rows(told.states).values()) - len(rows) <= output
         assert star.take() == told.take()
 
 
@@ -258,7 +260,7 @@ def test_a_match_keeps_its_rows_once_and_each_key(negation: bool) -> None:
         push(executor, "a", [(at % 4, 0, at)])
         push(executor, "b", [(at % 2, 0, at)])
     assert kept(executor, "changes") == 0
-    assert sum(executor.state_rows().values()) <= 2 * 10 + 2 * 2 + 4
+    assert sum(executor.program.state_rows(executor.states).values()) <= 2 * 10 + 2 * 2 + 4
 
 
 @pytest.mark.thorough
@@ -272,7 +274,9 @@ def test_catalogues_keep_results_and_negative_rows_do_not() -> None:
         changes = executor.take()
         alive = sum(1 if change.op == "+" else -1 for change in changes)
         assert alive == 5 * 5
-        sizes[how] = sum(rows for name, rows in executor.state_rows().items() if "⋈" in name)
+        sizes[how] = sum(
+            rows for name, rows in executor.program.state_rows(executor.states).items() if "⋈" in name
+        )
     assert sizes[Counted.CATALOGUES] == sizes[Counted.NEGATIVE] + 5 * 5
 
 
@@ -403,8 +407,8 @@ def test_bins_bound_the_state_of_slide_by_tuple_aggregates(seed: int, by_rank: b
         assert binned.take() == by_rows.take()
         values_in_window = range_ + 2
         assert kept(binned, "γ, bins") <= groups * values_in_window + values_in_window + groups
-    everything = sum(by_rows.state_rows().values())
-    assert everything > 100 > sum(binned.state_rows().values())
+    everything = sum(by_rows.program.state_rows(by_rows.states).values())
+    assert everything > 100 > sum(binned.program.state_rows(binned.states).values())
 
 
 # Extremes.

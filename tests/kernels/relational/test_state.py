@@ -77,7 +77,7 @@ def run(
             rows = [(t % 5, value(t), None, None, t % 2 == 0, None, None, t) for t in ts if t % 10 < 8]
             executor.push(name, rows)
         executor.take()
-        sizes.append(sum(executor.state_rows().values()))
+        sizes.append(sum(executor.program.state_rows(executor.states).values()))
     return sizes
 
 
@@ -95,7 +95,9 @@ def test_state_stays_flat_over_many_windows(name: str, strategy: str) -> None:
 def kept(plan: Plan, operator: str, strategy: str = "UPA") -> int:
     executor = GeneralExecutor(Emit(plan), Options(Strategy(strategy)))
     run(executor, range(10))
-    return sum(rows for name, rows in executor.state_rows().items() if name.endswith(operator))
+    return sum(
+        rows for name, rows in executor.program.state_rows(executor.states).items() if name.endswith(operator)
+    )
 
 
 def test_delta_star_keeps_a_row_per_value_and_counting_keeps_every_expiry() -> None:
@@ -110,7 +112,7 @@ def test_max_keeps_only_rows_that_no_younger_row_outdoes() -> None:
     run(falling, range(10), lambda t: -t)
     run(rising, range(10), lambda t: t)
     groups = 5
-    candidates = [e.state_rows()["0.0 γ, running"] - groups for e in (rising, falling)]
+    candidates = [e.program.state_rows(e.states)["0.0 γ, running"] - groups for e in (rising, falling)]
     assert candidates[0] == groups
     assert candidates[1] > 2 * groups
 

@@ -363,14 +363,6 @@ class UnionProgram:
         for number, program in enumerate(self.branches):
             yield from ((f"{number}:{place}", operator) for place, operator in program.operators())
 
-    def state_rows(self, states: States) -> dict[str, int]:
-        """How many rows each operator keeps, by its branch, its place and its name."""
-        found: dict[str, int] = {}
-        for number, program in enumerate(self.branches):
-            own = program.state_rows(_states_of(number, states))
-            found |= {f"{number}:{name}": rows for name, rows in own.items()}
-        return found
-
 
 class UnionTiming:
     """The clocks of the branches."""
