@@ -60,7 +60,7 @@ def _fold(node: Expression) -> Expression:
         return converted if isinstance(converted, Literal) else node
     if not isinstance(node, Call):
         return node
-    result = _chosen(node) if node.function in _CHOICES else _computed(node)
+    result = _CHOICES[node.function](node) if node.function in _CHOICES else _computed(node)
     return result if result.type == node.type else node
 
 
@@ -78,10 +78,6 @@ def _computed(node: Call) -> Expression:
         least, most = (node.type if node.type.is_integer else BIGINT).bounds
         return Literal(result, node.type) if least <= result <= most else node
     return node
-
-
-def _chosen(node: Call) -> Expression:
-    return _CHOICES[node.function](node)
 
 
 def _and(node: Call) -> Expression:

@@ -8,8 +8,6 @@
 >>> simplified(twice) == call(">", [a, five])
 True
 
-Predicates in normal forms.
-
 In Windrow's order of values NaN is a number like others, the greatest, so a comparison and its opposite
 differ in nothing but truth: NOT a < b is a >= b, and both are NULL where a or b is.
 """
@@ -54,13 +52,11 @@ def normalised(predicate: Expression) -> Expression:
             return normalised(Call(_OPPOSITE[name], args, BOOLEAN))
         case Call("and" | "or", args):
             return predicate.with_children(tuple(map(normalised, args)))
-        case Call(name, (Literal() as constant, other)) if _turns(name, other):
+        case Call(name, (Literal() as constant, other)) if name in _MIRRORED and not isinstance(
+            other, Literal
+        ):
             return Call(_MIRRORED[name], (other, constant), BOOLEAN)
     return predicate
-
-
-def _turns(name: str, other: Expression) -> bool:
-    return name in _MIRRORED and not isinstance(other, Literal)
 
 
 def _negated(predicate: Expression) -> Expression:
