@@ -53,8 +53,7 @@ def declared_columns(cursor: Cursor) -> Declared:
         return Declared(())
     inside = cursor.parenthesis()
     if not len(inside):
-        span = cursor.span_since(begin)
-        refuse(span, "there are no columns", "syntax", "write name TYPE, …")
+        refuse(cursor.span_since(begin), "there are no columns", "syntax", "write name TYPE, …")
     others: list[Key | Watermark] = []
     columns = read_columns(inside, others)
     keys = [part for part in others if isinstance(part, Key)]
@@ -62,8 +61,7 @@ def declared_columns(cursor: Cursor) -> Declared:
     if len(keys) > 1:
         refuse(keys[1], "KEY is there twice", "syntax", "write KEY (a, b)")
     if len(marks) > 1:
-        hint = "a stream has one WATTR; leave one out"
-        refuse(marks[1], "WATERMARK is there twice", "syntax", hint)
+        refuse(marks[1], "WATERMARK is there twice", "syntax", "a stream has one WATTR; leave one out")
     return Declared(columns, keys[0] if keys else None, marks[0] if marks else None)
 
 
@@ -72,7 +70,7 @@ def read_columns(tokens: Tokens, others: list[Key | Watermark] | None = None) ->
     cursor, found = Cursor(tokens), list[ColumnDef]()
     while True:
         if cursor.next_is("PRIMARY", "KEY"):
-            cursor.take("PRIMARY")
+            cursor.step()
         if others is not None and cursor.next_is("KEY", "("):
             others.append(_key(cursor))
         elif others is not None and cursor.next_is("WATERMARK", "FOR"):
@@ -206,16 +204,10 @@ def read_stream_options(cursor: Cursor) -> StreamOptions:
         fields = _READERS[word](cursor)
         if word == "ALSO":
             fields["also"] = found.pop("also", ()) + fields["also"]
-        twice = next((field for field in fields if field in found), None)
-        if twice is not None:
-            refuse(
-                cursor.span_since(start),
-                "the stream says how it makes progress twice"
-                if twice == "progress"
-                else f"{word} is there twice",
-                "syntax",
-                "leave one out",
-            )
+        if fields.keys() & found.keys():
+            progress = "progress" in fields
+            message = "the stream says how it makes progress twice" if progress else f"{word} is there twice"
+            refuse(cursor.span_since(start), message, "syntax", "leave one out")
         found |= fields
     span = cursor.span_since(begin) if begin < len(cursor.tokens) else cursor.tokens.span
     return StreamOptions(span, **found)

@@ -565,14 +565,9 @@ def _check_as_of(item: FromItem, items: list[FromItem], scope: Scope) -> None:
     called = isinstance(time, syntax.Apply)
     bound = None if called else ExpressionBinder(scope, "FOR SYSTEM_TIME AS OF").bind(time)
     if not isinstance(bound, ColumnRef) or bound.name not in known:
-        refuse(
-            time,
-            "a table is looked up as of the time of the row it is joined to, not as of the clock on the wall"
-            if called
-            else "a table is looked up as of the time of the row it is joined to",
-            "as-of",
-            f"write FOR SYSTEM_TIME AS OF {rows}",
-        )
+        message = "a table is looked up as of the time of the row it is joined to"
+        message += ", not as of the clock on the wall" if called else ""
+        refuse(time, message, "as-of", f"write FOR SYSTEM_TIME AS OF {rows}")
 
 
 def _asks_table(test: syntax.Node, inside: Context) -> bool:
