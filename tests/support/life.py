@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 from tests.support.history import rows_of, table_of
 from tests.support.oracle import named
 
+from windrow.engine.declarations import register
 from windrow.engine.engine import Arrival, WatermarkAdvance
 from windrow.engine.tables import TableUpdate
 from windrow.execution.local import HereJobs
 from windrow.kernels.columnar.columns import rows_schema
+from windrow.language.binder.bound_statements import RegisterQuery
 from windrow.language.catalog import StandingQuery
 from windrow.language.compile import compile_query
 from windrow.session import Windrow
-from windrow.sinks import MemorySink
+from windrow.sinks import Callback, MemorySink
 from windrow.state.manifest import SourceState
 
 if TYPE_CHECKING:
@@ -85,7 +87,14 @@ class Life(Windrow):
         **how: Any,
     ) -> None:
         """A query that the next commit will know."""
-        self._register(StandingQuery(name, compile_query(text, self._catalog), sink, **how), function)
+        query = StandingQuery(name, compile_query(text, self._catalog), sink, **how)
+        self._catalog.add(query)
+        given = Callback(name, function) if function else self._sink_of(query)
+        try:
+            register(self._engine, RegisterQuery(query), given)
+        except BaseException:
+            self._catalog.drop("QUERY", name)
+            raise
 
     def answers(self, query: str) -> Counter[Any]:
         """What the query has told in this life."""
