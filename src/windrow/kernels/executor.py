@@ -301,10 +301,6 @@ class GeneralExecutor(_Executor):
         """The least P of all inputs."""
         return self.timing.clock(self.known, self._table_progress())
 
-    def state_rows(self) -> dict[str, int]:
-        """How many rows each operator keeps, by its place in the plan and its name."""
-        return self.program.state_rows(self.states)
-
     def _move(
         self, before: Mapping[str, Known], stream: str = "", accepted: pl.DataFrame | None = None
     ) -> None:
