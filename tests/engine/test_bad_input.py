@@ -135,6 +135,7 @@ def test_bad_rows_are_counted_and_go_to_a_sink(
     good = "".join(f'{{"k": {k}, "v": {v}, "t": {t}}}\n' for batch in BATCHES for k, v, t in batch)
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "0.json").write_text(MALFORMED + good)
+    (tmp_path / "in" / "0b.json").write_text(MALFORMED)  # an epoch after one that had few panes
     bad = f"files://{tmp_path}/bad%3Fformat=json"
 
     def run(more: str) -> None:
@@ -153,12 +154,13 @@ def test_bad_rows_are_counted_and_go_to_a_sink(
     run(f"to&malformed_sink={bad}")
     (tmp_path / "in" / "2.json").write_text(MALFORMED)
     run("drop")
-    assert counts == [1, 3, 4]
+    assert counts == [2, 4, 5]
     lines = [line for path in (tmp_path / "bad").glob("*.json") for line in path.read_text().splitlines()]
     letters = [json.loads(line) for line in lines]
     assert Counter(tuple(letter.values()) for letter in letters) == {
         (f"{tmp_path}/in/0.json", "v", "`many` is no BIGINT", MALFORMED.strip()): 1,
         (f"{tmp_path}/in/1.json", "v", "`many` is no BIGINT", MALFORMED.strip()): 1,
+        (f"{tmp_path}/in/0b.json", "v", "`many` is no BIGINT", MALFORMED.strip()): 1,
         (f"{tmp_path}/in/1.json", None, "after the object there is more: `{}`", '{"k": 1} {}'): 1,
     }
     found = [row for path in (tmp_path / "out").glob("*.parquet") for row in rows_of(pq.read_table(path))]
