@@ -8,8 +8,7 @@ import pytest
 from tests.support import life as lives
 from tests.support.world import World
 
-from windrow.engine import engine as core
-from windrow.engine import epoch as draft
+from windrow.engine import engine as core, epoch as draft
 from windrow.execution.local import HereJobs
 from windrow.state import shard
 from windrow.state.crash import POINTS
@@ -30,10 +29,7 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "PATIENCE", 0)
     monkeypatch.setattr(core, "KEEP", 2)
     monkeypatch.setattr(draft, "MOST_WAITING", 3)
-    change = shard.change_shard  # its limit is a default value, bound when it was defined
-    monkeypatch.setattr(
-        "windrow.execution.close.change_shard", lambda before, name, files: change(before, name, files, 1)
-    )
+    monkeypatch.setattr(shard, "MOST_FILES", 1)
 
 
 def test_without_a_crash_every_sink_has_what_the_oracle_says(tmp_path: Path) -> None:

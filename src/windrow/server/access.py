@@ -102,8 +102,8 @@ _ASKING = frozenset({"/api/select", "/api/explain", "/api/complete", "/login", "
 #: what a browser needs to show that a token is needed
 _LOGIN_ASSETS = frozenset({"/page/page.css", "/page/login.css", "/favicon.svg"})
 _BODY_SECONDS = 60.0
-#: so much of what a refused client sends is still taken
-_DRAIN_SECONDS, _DRAIN_BYTES = 1.0, 1 << 20
+#: so much of what a refused client sends is still taken: twice what a push may have
+_DRAIN_SECONDS, _DRAIN_BYTES = 5.0, 64 << 20
 _SLASH = "\0"
 
 CONTENT_POLICY = (
