@@ -49,7 +49,7 @@ def _raised(tree: ast.Module) -> Iterator[tuple[str, str, str, str]]:
         if not isinstance(node, ast.Call) or not node.args:
             continue
         given = {word.arg: word.value for word in node.keywords}
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        name = _called(node)
         if name in ("refuse", "mistake") and len(node.args) >= 3:  # of the language: a place comes first
             _, *told = node.args
             name, node.args = "QueryError", told
@@ -59,6 +59,11 @@ def _raised(tree: ast.Module) -> Iterator[tuple[str, str, str, str]]:
             yield code.value, name, _text(node.args[0]), _text(given.get("hint"))
         elif name in KINDS and "code" not in given:
             yield KINDS[name].default_code, name, _text(node.args[0]), _text(given.get("hint"))
+
+
+def _called(call: ast.Call) -> str:
+    """The name of a function or class, wherever it is taken from."""
+    return getattr(call.func, "id", None) or getattr(call.func, "attr", "")
 
 
 def _makers(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:

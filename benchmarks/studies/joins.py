@@ -22,8 +22,7 @@ from benchmarks.table import Table
 from benchmarks.targets import Target
 from benchmarks.times import ABSENT
 from windrow.engine.explain import declared
-from windrow.kernels.relational.expiry_layouts import Evaluation, Tables
-from windrow.kernels.relational.expiry_layouts import Options as Physical
+from windrow.kernels.relational.expiry_layouts import Evaluation, Options as Physical, Tables
 from windrow.kernels.relational.join.order import WindowStats, augmented_order, order_cost, selectivity_order
 from windrow.language.compile import compile_query
 from windrow.optimizer.optimizer import normalise

@@ -26,8 +26,7 @@ from benchmarks.studies.costs import STATE_ROWS, compared, cost_chart, cost_tabl
 from benchmarks.studies.spark_patterns import SPARK, WITHOUT_SPARK, with_spark
 from benchmarks.studies.steps import Standing, timed
 from benchmarks.targets import Target
-from windrow.kernels.relational.expiry_layouts import Ends, Negation, Strategy
-from windrow.kernels.relational.expiry_layouts import Options as Physical
+from windrow.kernels.relational.expiry_layouts import Ends, Negation, Options as Physical, Strategy
 from windrow.optimizer.flows import Statistics
 from windrow.optimizer.move_negation import push_down_negation
 from windrow.optimizer.trees import as_query

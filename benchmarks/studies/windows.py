@@ -25,8 +25,7 @@ from benchmarks.studies.costs import (
 )
 from benchmarks.studies.steps import Standing, timed
 from benchmarks.targets import Target
-from windrow.kernels.relational.expiry_layouts import Counted
-from windrow.kernels.relational.expiry_layouts import Options as Physical
+from windrow.kernels.relational.expiry_layouts import Counted, Options as Physical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,10 +28,9 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from windrow.algebra.catalog import Stream, Table
+from windrow.algebra import Emit, Stream, Table
 from windrow.algebra.explain import Explanation
 from windrow.algebra.explain.warnings import Warned, query_warnings
-from windrow.algebra.plan import Emit
 from windrow.algebra.values import instant
 from windrow.engine import declarations, engine, show, statistics, tables
 from windrow.engine.adhoc.on_spark import OnSpark
@@ -50,16 +49,20 @@ from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_once, compile_query, compile_script
 from windrow.sinks import Callback, Sink
 from windrow.spark import failures, frames, jobs, session
-from windrow.spark.sources import Source, infer_schema, open_data, open_url
-from windrow.spark.sources.generator_source import GeneratorSource
-from windrow.spark.sources.push_source import PushSource
+from windrow.spark.sources import (
+    Source,
+    generator_source,
+    infer_schema,
+    open_data,
+    open_url,
+    push_source,
+    streaming_frame,
+    table_source,
+)
 from windrow.spark.sources.source import Absent, Begun
-from windrow.spark.sources.streaming_frame import StreamingFrame
-from windrow.spark.sources.table_source import CalledContent, GivenContent, TableSource, open_table
 from windrow.spark.sources.tables import rows_to_change
+from windrow.state import names, object_store
 from windrow.state.log import CommitLog
-from windrow.state.names import CHECKPOINTS, file_name
-from windrow.state.object_store import open_store
 from windrow.state.store import LocalStore, Store, remove_folder
 from windrow.windows.domain import Domain
 
@@ -104,7 +107,7 @@ class Windrow:
         if shards is not None:
             check_shards(shards)
         self._temporary = TemporaryDirectory(prefix="windrow-") if state is None else None
-        store = open_store(Path(self._temporary.name) if self._temporary else state or "")
+        store = object_store.open_store(Path(self._temporary.name) if self._temporary else state or "")
         if isinstance(store, LocalStore):
             store = LocalStore(store.root.absolute())
         log = CommitLog.open(store, takeover=takeover)
@@ -121,7 +124,7 @@ class Windrow:
         self._folder = store.local
         self._catalog = Catalog(inference=self._engine.columns_of)
         self._sources: dict[str, Source] = {}
-        self._table_sources: dict[str, TableSource] = {}
+        self._table_sources: dict[str, table_source.TableSource] = {}
         self._refreshing = tables.Refreshing(self._engine, self._table_sources)
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
@@ -154,7 +157,7 @@ class Windrow:
         for statement in statements:  # how far Spark has read a dropped stream is of no use to a later one
             if isinstance(statement, bound_statements.Dropped) and statement.kind == "STREAM":
                 with suppress(OSError):  # the next run looks at it again
-                    remove_folder(self._folder / CHECKPOINTS, file_name(statement.name))
+                    remove_folder(self._folder / names.CHECKPOINTS, names.file_name(statement.name))
         return [each for each in shown if each is not None]
 
     @property
@@ -274,7 +277,7 @@ class Windrow:
                 )
             with failures.job_failed(f"taking the rows of stream `{name}`"):
                 source = open_data(self.spark, self._catalog.streams[name], data)
-            if isinstance(source, StreamingFrame) and not isinstance(self.store, LocalStore):
+            if isinstance(source, streaming_frame.StreamingFrame) and not isinstance(self.store, LocalStore):
                 raise SourceError(
                     f"stream `{name}` is a streaming frame: Spark keeps notes of it in a directory, and the"
                     f" state is in {self.store}",
@@ -306,9 +309,9 @@ class Windrow:
         with self._all_or_nothing():
             table = self._declared_table(name, data, kind, key)
             if callable(data):
-                self._table_sources[name] = CalledContent(table, data, period(every))
+                self._table_sources[name] = table_source.CalledContent(table, data, period(every))
             else:
-                self._table_sources[name] = GivenContent(table, data)
+                self._table_sources[name] = table_source.GivenContent(table, data)
             if not self.undeclared:  # until all queries are there, nobody can tell when it changes for them
                 self._refreshing.look_at(name)
         self._engine.commit()
@@ -397,14 +400,14 @@ class Windrow:
                 hint="push them again, with a key, so that they count once whatever became of these",
             ) from None
 
-    def _pushed(self, stream: str) -> PushSource:
+    def _pushed(self, stream: str) -> push_source.PushSource:
         declared = self._catalog.streams[stream]
         if stream not in self._sources and declared.source is not None:
             opened = self._sources[stream] = open_url(self.spark, declared)
             read = self._engine.streams[stream].read.offsets
             opened.begin(Begun(stream, read, self._engine.keys_of(stream)))
         source = self._sources.get(stream)
-        if not isinstance(source, PushSource):
+        if not isinstance(source, push_source.PushSource):
             raise QueryError(
                 f"stream `{stream}` takes no pushes: its rows come from {declared.source or 'elsewhere'}",
                 code="not-pushable",
@@ -412,10 +415,10 @@ class Windrow:
             )
         return source
 
-    def _take_pushed(self, stream: str, source: PushSource) -> None:
+    def _take_pushed(self, stream: str, source: push_source.PushSource) -> None:
         """Without a run: an epoch with what was pushed."""
         with self._engine.lock:
-            loop = Loop(self._engine, {stream: source}, self._folder / CHECKPOINTS, once=True)
+            loop = Loop(self._engine, {stream: source}, self._folder / names.CHECKPOINTS, once=True)
             with failures.job_failed("taking what was pushed"):
                 loop.run()
 
@@ -565,7 +568,7 @@ class Windrow:
         sink: Sink | None = None
         match statement:
             case bound_statements.DeclareTable(table) if table.source is not None:
-                self._table_sources[table.name] = open_table(self.spark, table)
+                self._table_sources[table.name] = table_source.open_table(self.spark, table)
             case bound_statements.RegisterQuery(query):
                 sink = self._sink_of(query)
             case bound_statements.Dropped(kind, name):
@@ -704,7 +707,7 @@ class Windrow:
             hint = f"more than 0, up to {_MOST_TIMES:,}"
             raise QueryError(f"{times} times is no rate", code="bad-value", hint=hint)
         source = self._sources.get(self.streams[stream].name)
-        if not isinstance(source, GeneratorSource) or source.rate is None:
+        if not isinstance(source, generator_source.GeneratorSource) or source.rate is None:
             raise QueryError(
                 f"stream `{stream}` has no rate that could be changed",
                 code="no-rate",
@@ -758,7 +761,7 @@ class Windrow:
         self._loop = Loop(
             self._engine,
             {**self._sources, **found},
-            self._folder / CHECKPOINTS,
+            self._folder / names.CHECKPOINTS,
             trigger=trigger,
             period=seconds,
             once=once,

@@ -7,8 +7,7 @@ from fractions import Fraction
 from statistics import fmean
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.archive.declaration import ALLOCATIONS, Declaration, DoublyPartitioned
 

@@ -17,8 +17,7 @@ from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
 from windrow.archive.layout import SaidOfLayout
 from windrow.archive.snapshot import read_archive
-from windrow.engine import archives
-from windrow.engine import engine as core
+from windrow.engine import archives, engine as core
 from windrow.engine.show import ArchiveView
 from windrow.language.catalog import StandingArchive
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.archive.support import temporary
 from tests.engine.archived import values_of
 from tests.support.history import COLUMNS, OPTIONS, STREAM

@@ -26,8 +26,7 @@ from tests.support.patience import PATIENCE
 from windrow.engine.engine import Arrival
 from windrow.errors import DataError, QueryError, SourceError, WindrowError
 from windrow.execution import local
-from windrow.execution.malformed_rows import MALFORMED as MALFORMED_COLUMN
-from windrow.execution.malformed_rows import MARK, RowShape
+from windrow.execution.malformed_rows import MALFORMED as MALFORMED_COLUMN, MARK, RowShape
 from windrow.session import Windrow
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.archive.support import temporary
 from tests.engine.archived import values_of
 from tests.support.history import BATCHES, SUMS, rows_in, rows_of

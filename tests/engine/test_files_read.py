@@ -20,8 +20,7 @@ from tests.support.life import Life
 from tests.support.oracle import oracle
 from tests.support.patience import wait_until
 
-from windrow.engine import epoch as draft
-from windrow.engine import loop
+from windrow.engine import epoch as draft, loop
 from windrow.errors import DataError, SourceError, WindrowError
 from windrow.spark.sources import files_source
 from windrow.spark.sources.files_source import FilesSource

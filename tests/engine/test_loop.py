@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.archive.support import temporary
 from tests.support.crashes import Crash, crashing_at
 from tests.support.history import BATCHES, COLUMNS, OPTIONS, STREAM, SUMS, as_rows, rows_of, table_of

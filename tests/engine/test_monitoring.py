@@ -8,8 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.support.history import STREAM, as_rows
 from tests.support.life import Life
 from tests.support.oracle import oracle

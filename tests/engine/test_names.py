@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from deltalake import DeltaTable
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from tests.support.history import BATCHES, COLUMNS, COUNTS, SCHEMA, SUMS, rows_in, rows_of
 from tests.support.life import Life
 from tests.support.oracle import oracle

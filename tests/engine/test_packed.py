@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.state.memory_store import MemoryStore
 
 from windrow.engine.output.outbox import Outgoing

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.language.corpus import queries
 from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
 from tests.support.life import Life

@@ -7,8 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.kernels.relational.more_plans import cases
 from tests.kernels.relational.scripts import Step, cuts, scripts
 from tests.spark.test_relational import any_plans, assert_executor_agrees

@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.engine.test_select_oracle import COLUMNS, OPTIONS, scripts
 from tests.support.history import rows_of
 from tests.support.life import Life

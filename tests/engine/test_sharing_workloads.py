@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.support.world import World
 
-from windrow.engine import engine as core
-from windrow.engine import epoch as draft
+from windrow.engine import engine as core, epoch as draft
 from windrow.engine.sharing import shared_state as common
-from windrow.kernels.shared import kernel as answering
-from windrow.kernels.shared import shared_state as keeping
+from windrow.kernels.shared import kernel as answering, shared_state as keeping
 from windrow.windows.domain import INFINITY
 
 if TYPE_CHECKING:

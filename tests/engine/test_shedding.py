@@ -12,8 +12,7 @@ from shutil import copytree
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.support.crashes import Crash, crashing_at
 from tests.support.history import COLUMNS, table_of
 from tests.support.life import Life

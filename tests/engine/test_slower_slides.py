@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.engine.archived import values_of
-from tests.support.history import BATCHES as ROWS
-from tests.support.history import STREAM
+from tests.support.history import BATCHES as ROWS, STREAM
 from tests.support.life import Life
 from tests.support.oracle import oracle
 from tests.support.two_streams import (

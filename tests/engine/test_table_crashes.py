@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.support.world import World
 
-from windrow.engine import engine as core
-from windrow.engine import epoch as draft
-from windrow.engine import tables
+from windrow.engine import engine as core, epoch as draft, tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.everyday.database import by_duckdb
 
 from windrow.engine.explain import declared

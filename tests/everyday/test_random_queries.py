@@ -12,8 +12,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import assume, given, note
-from hypothesis import strategies as st
+from hypothesis import assume, given, note, strategies as st
 from tests.everyday.random_queries import (
     FORMS,
     SPRING,

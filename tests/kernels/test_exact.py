@@ -8,8 +8,7 @@ from decimal import Decimal
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.algebra.aggregates import make
 from windrow.algebra.types import BIGINT, INT, DataType, decimal

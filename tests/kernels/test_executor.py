@@ -6,8 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.kernels.agreement import assert_agree, run
 from tests.kernels.queries import (
     COLUMNS,

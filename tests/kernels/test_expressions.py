@@ -6,8 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from tests.kernels.functions.samples import COLUMNS, SAMPLES, SCHEMA, assert_columns_agree
 
 from windrow.algebra.expressions import ColumnRef, Expression, Field, Literal, Schema

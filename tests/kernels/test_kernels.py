@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.kernels.agreement import alike
 from tests.kernels.queries import COLUMNS, Measured
 

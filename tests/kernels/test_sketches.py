@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.kernels.queries import COLUMNS, Measured, row_of
 from tests.kernels.test_executor import SPECS, grouped
 

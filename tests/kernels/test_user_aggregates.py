@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pyspark import cloudpickle
 from tests.kernels.agreement import assert_agree
 from tests.kernels.queries import COLUMNS, Measured, histories, row_of

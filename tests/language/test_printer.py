@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import event, given
-from hypothesis import strategies as st
+from hypothesis import event, given, strategies as st
 from tests.language.corpus import market, queries
 from tests.language.paper_queries import PAPER_QUERIES, PaperQuery
 

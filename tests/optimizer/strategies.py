@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 from tests.support.plans import STREAMS, TABLES, landmarks, named, ranges, row_windows, slides, small, words
 
 from windrow.algebra.aggregates import make

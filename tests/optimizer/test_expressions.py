@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal
 from windrow.algebra.functions import call

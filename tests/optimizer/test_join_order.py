@@ -10,8 +10,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.kernels.relational.join.order import (
     JoinOrder,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from tests.kernels.relational.scripts import Step, assert_agree, scripts
 from tests.support.effort import count_inside, examples
 from tests.support.plans import plans

@@ -22,8 +22,7 @@ from windrow.kernels.relational import implementations
 from windrow.kernels.relational.distinct import DeltaStar
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.language.compile import compile_query
-from windrow.optimizer import optimizer as alternatives
-from windrow.optimizer import optimizer as optimise
+from windrow.optimizer import optimizer as alternatives, optimizer as optimise
 from windrow.optimizer.optimizer import RULES, normalise
 from windrow.physical import PhysicalPlan
 from windrow.testing.spark_executor import SparkExecutor

@@ -12,8 +12,7 @@ from unittest.mock import patch
 
 import pytest
 from tests.algebra.explain.cases import STREAMS, TABLES
-from tests.everyday import corpus as everyday
-from tests.everyday import test_nexmark
+from tests.everyday import corpus as everyday, test_nexmark
 from tests.language.corpus import market, queries
 from tests.language.paper_queries import PAPER_QUERIES
 from tests.support.sample_rows import sample

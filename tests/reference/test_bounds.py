@@ -12,8 +12,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.algebra.values import Change
 from windrow.errors import QueryError

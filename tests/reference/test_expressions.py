@@ -6,8 +6,7 @@ import math
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Literal, WindowBound
 from windrow.algebra.functions import call, explicit_cast

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.support.shedding_marks import Tuple, Windows, decode, decode_as_printed, mark, select
 
 from benchmarks.theory.shedding import pipeline

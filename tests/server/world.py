@@ -28,8 +28,7 @@ from windrow.server.access import AccessTokens
 from windrow.server.serve import Listener
 from windrow.server.service import ClientLimits, Service
 from windrow.session import Windrow
-from windrow.spark.sources.generators import TRAFFIC as TRAFFIC_ROWS
-from windrow.spark.sources.generators import Disorder, Settings
+from windrow.spark.sources.generators import TRAFFIC as TRAFFIC_ROWS, Disorder, Settings
 
 STREAM = "CREATE STREAM s (k BIGINT, v DOUBLE, name STRING, t BIGINT) WATTR t SLACK 3 KEEP 100000"
 SUMS = "CREATE QUERY sums AS SELECT k, SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 20 SLIDE 10] GROUP BY k"

@@ -6,8 +6,7 @@ from collections import Counter
 from itertools import product
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from windrow.algebra.expressions import ColumnRef, Expression, Field, Literal, Schema
 from windrow.algebra.functions import call

@@ -6,8 +6,7 @@ from random import Random
 from statistics import median
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.shedding.live import Live
 
 from benchmarks.theory.shedding import Plan

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.shedding.asked import Nested, Size, candidate, nested, sizes
 from tests.shedding.test_reach import depends
 

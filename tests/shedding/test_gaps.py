@@ -9,8 +9,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.engine.explain import declared
 from windrow.engine.gaps import Gap, gaps, joined, with_gaps

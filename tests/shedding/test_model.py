@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.shedding.asked import Nested, Size, candidate
 
 from benchmarks.theory.shedding import Overhead, Plan, drops_early, kept_share, marked_share

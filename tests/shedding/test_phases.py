@@ -6,8 +6,7 @@ import pickle
 from math import sqrt
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from windrow.shedding.phases import Cycles, Phase, Phases
 

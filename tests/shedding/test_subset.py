@@ -8,8 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.shedding.asked import Nested, Size, candidate, nested, rows, shapes, sizes
 
 import windrow as wr

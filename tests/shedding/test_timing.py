@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import lcm
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.shedding.controller import next_cycles, shortest, steady
 from windrow.shedding.phases import Cycles, Phases

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from confluent_kafka import Producer
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.sinks.support import delivery_of, delta_rows
 from tests.sinks.test_kafka import messages
 from tests.support.patience import PATIENCE

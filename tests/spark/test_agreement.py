@@ -12,8 +12,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, given, settings, strategies as st
 from tests.kernels.agreement import assert_same
 from tests.kernels.queries import COLUMNS, Measured, Step, histories, policies, sliding_plans, streams
 from tests.kernels.test_executor import FAMILIES, SLACK, SPECS, grouped, scripted

@@ -25,8 +25,7 @@ import windrow as wr
 from windrow.engine.loop import PASSING
 from windrow.errors import StateError, WindrowError
 from windrow.execution.malformed_rows import MARK
-from windrow.spark import failures
-from windrow.spark import session as module
+from windrow.spark import failures, session as module
 from windrow.spark.failures import Cause, failure_of, is_away, is_late_worker, job_failed, translated
 from windrow.spark.java import JavaHome
 from windrow.spark.sources.kafka_source import SCHEMA, ReadMessages

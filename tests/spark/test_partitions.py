@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, note, settings
-from hypothesis import strategies as st
+from hypothesis import given, note, settings, strategies as st
 from tests.spark.test_relational import assert_engine_agrees, assert_executor_agrees
 from tests.support.plans import refused_is_redrawn
 

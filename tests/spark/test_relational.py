@@ -6,8 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import Phase, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, assume, given, settings, strategies as st
 from tests.kernels.agreement import assert_same
 from tests.kernels.relational.more_plans import cases
 from tests.kernels.relational.scripts import Run, Step, cuts, ordered, scripts

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, note, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, note, settings, strategies as st
 from tests.spark.test_relational import assert_engine_agrees, assert_executor_agrees
 from tests.support.plans import refused_is_redrawn
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import polars as pl
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.execution.ingest import without
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from tests.state.memory_store import MemoryStore
 from tests.state.support import numbers, overwrite, verify, write_chunk
 

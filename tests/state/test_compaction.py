@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.state.memory_store import MemoryStore
 from tests.state.support import merge_chunks, numbers, verify
 

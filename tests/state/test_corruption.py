@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.state.memory_store import MemoryStore
 from tests.state.support import commit_values, numbers, overwrite, verify
 from tests.support.object_stores import KINDS, S3Server

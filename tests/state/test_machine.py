@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.state.memory_store import Crash, MemoryStore
 from tests.state.support import manifests, merge_chunks, values_of, write_next

@@ -7,8 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.errors import StateError
 from windrow.state.manifest import (

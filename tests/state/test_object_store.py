@@ -24,8 +24,7 @@ from tests.support.object_stores import AlreadyExistsError, FaultyClient, Reques
 
 from windrow.credentials import Resolved
 from windrow.errors import StateError
-from windrow.state import log as log_module
-from windrow.state import object_store
+from windrow.state import log as log_module, object_store
 from windrow.state.block_cache import BlockCache
 from windrow.state.history import History, discard, sweep
 from windrow.state.log import CommitLog, Lease, Owner

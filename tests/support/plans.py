@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import count
 
-from hypothesis import assume
-from hypothesis import strategies as st
+from hypothesis import assume, strategies as st
 
 from windrow.algebra.catalog import Stream, Table, TableKind
 from windrow.algebra.expressions import ColumnRef, Field, Literal, Schema, conjunction
@@ -35,8 +34,7 @@ from windrow.algebra.operators import (
     Unnest,
 )
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, TableScan, Window
-from windrow.algebra.types import BIGINT
-from windrow.algebra.types import array as array_of
+from windrow.algebra.types import BIGINT, array as array_of
 from windrow.errors import QueryError
 from windrow.language.binder.sources import equal_or_null
 from windrow.reference.rows import AcceptedRow, TableChange, World

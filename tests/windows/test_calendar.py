@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from windrow.algebra.values import Change
 from windrow.reference.scopes import calendar_extent, members

@@ -9,8 +9,7 @@ from math import nan
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.errors import QueryError, StateError
 from windrow.windows.progress import (

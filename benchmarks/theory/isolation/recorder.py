@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 from benchmarks.theory.isolation.history import History
 from benchmarks.theory.isolation.operations import Abort, Commit, Operation, Pass, Read, Unread, Write
 from windrow.archive.snapshot import LATEST
-from windrow.engine.adhoc.select import Read as Done
-from windrow.engine.adhoc.select import Reader, SubWindowCache
+from windrow.engine.adhoc.select import Read as Done, Reader, SubWindowCache
 from windrow.state.log import CommitLog
 
 if TYPE_CHECKING:

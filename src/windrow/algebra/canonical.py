@@ -26,8 +26,7 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Any
 
-from windrow.algebra import expressions, types
-from windrow.algebra import operators as ops
+from windrow.algebra import expressions, operators as ops, types
 from windrow.algebra.aggregates.user import versioned
 from windrow.algebra.catalog import ProgressRule, Stream, Table
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window

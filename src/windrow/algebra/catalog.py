@@ -10,8 +10,7 @@ from fractions import Fraction
 from windrow.algebra.expressions import Expression, Schema
 from windrow.algebra.types import BIGINT, DOUBLE, MAX_PRECISION, TIMESTAMP, DataType, Kind, decimal
 from windrow.errors import QueryError, nearest
-from windrow.windows.domain import ARRIVAL_TS, ROW_NUM, Domain
-from windrow.windows.progress import NoPolicy, Policy
+from windrow.windows import ARRIVAL_TS, ROW_NUM, Domain, NoPolicy, Policy
 
 #: attributes every stream has besides its columns; never part of `*`
 PSEUDO_COLUMNS: dict[str, DataType] = {ROW_NUM: BIGINT, ARRIVAL_TS: TIMESTAMP}

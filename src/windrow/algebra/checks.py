@@ -13,9 +13,7 @@ from windrow.algebra.catalog import Late, TableKind
 from windrow.algebra.expressions import Expression, Schema, WindowBound
 from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
-from windrow.windows import panes, ranges, spec
-from windrow.windows.domain import ROW_NUM, Domain, Quantity
-from windrow.windows.patterns import Pattern
+from windrow.windows import ROW_NUM, Domain, Pattern, Quantity, panes, ranges, spec
 
 if TYPE_CHECKING:
     from windrow.algebra.operators import AggregateCall, TableJoin

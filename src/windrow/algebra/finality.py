@@ -15,8 +15,7 @@ from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, Filter, Join, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Window
-from windrow.windows.progress import NoPolicy
-from windrow.windows.spec import OwnInterval
+from windrow.windows import NoPolicy, OwnInterval
 
 
 def is_final_by_group(emit: Emit, stream: Stream, column: str) -> bool:

@@ -23,9 +23,7 @@ from windrow.algebra import catalog, checks, types
 from windrow.algebra.expressions import TRUE, Call, ColumnRef, Expression, Field, Literal, Schema, WindowBound
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, TableScan, Window
 from windrow.errors import QueryError
-from windrow.windows import patterns
-from windrow.windows.patterns import Label
-from windrow.windows.ranges import RangeWindow, UnboundedWindow
+from windrow.windows import Label, RangeWindow, UnboundedWindow, patterns
 
 KINDS = ("ROW_NUMBER", "RANK", "DENSE_RANK")
 

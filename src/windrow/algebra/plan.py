@@ -17,11 +17,8 @@ from typing import Any, Self
 from windrow.algebra import checks
 from windrow.algebra.catalog import PSEUDO_COLUMNS, Late, Stream, Table
 from windrow.algebra.expressions import Field, Schema
-from windrow.windows import patterns
-from windrow.windows.domain import Domain
-from windrow.windows.patterns import Label
+from windrow.windows import Domain, Label, WindowSpec, patterns
 from windrow.windows.session import SessionWindow
-from windrow.windows.spec import WindowSpec
 
 
 class StreamWord(Enum):

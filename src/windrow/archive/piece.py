@@ -23,8 +23,7 @@ import pyarrow.parquet as pq
 
 from windrow.archive.declaration import Declaration
 from windrow.errors import DataError
-from windrow.state.crash import crash_point
-from windrow.state.manifest import ChunkRef, Facts
+from windrow.state import crash, manifest
 from windrow.state.store import Store, damaged, explained
 
 ROWS_PER_GROUP = 4096
@@ -47,7 +46,7 @@ def clustered(table: pa.Table, declaration: Declaration) -> pa.Table:
     return table.sort_by([(declaration.key, "ascending"), (declaration.expires, "ascending")])
 
 
-def write_piece(store: Store, name: str, table: pa.Table, declaration: Declaration) -> ChunkRef:
+def write_piece(store: Store, name: str, table: pa.Table, declaration: Declaration) -> manifest.ChunkRef:
     """Write rows, which are in order already, as a file that is on the disk when this returns."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, table.schema) as writer:
@@ -56,17 +55,17 @@ def write_piece(store: Store, name: str, table: pa.Table, declaration: Declarati
     with explained("write", store.place(name)), store.writer(name) as file:
         half = data.size // 2
         file.write(data.slice(0, half))
-        crash_point("chunk-partly-written")
+        crash.crash_point("chunk-partly-written")
         file.write(data.slice(half))
-    crash_point("chunk-written")
+    crash.crash_point("chunk-written")
     valid_to = instants(table[declaration.expires])
     periods, counts = np.unique(-(-valid_to // declaration.period), return_counts=True)
-    return ChunkRef(
+    return manifest.ChunkRef(
         name,
         data.size,
         _checksum(_footer(data, name)),
         table.num_rows,
-        {_PART: Facts(table.num_rows, data.size, int(valid_to.min()), int(valid_to.max()))},
+        {_PART: manifest.Facts(table.num_rows, data.size, int(valid_to.min()), int(valid_to.max()))},
         {
             _EXPIRIES: [[int(p), int(n)] for p, n in zip(periods, counts, strict=True)],
             _CHECKSUMS: [zlib.crc32(part) for part in _groups(data, name)],
@@ -74,7 +73,7 @@ def write_piece(store: Store, name: str, table: pa.Table, declaration: Declarati
     )
 
 
-def expiries(ref: ChunkRef) -> dict[int, int]:
+def expiries(ref: manifest.ChunkRef) -> dict[int, int]:
     """How many rows of a piece expire in which period."""
     return dict(ref.metadata[_EXPIRIES])
 
@@ -84,7 +83,7 @@ class Piece:
     """A piece to read."""
 
     store: Store
-    ref: ChunkRef
+    ref: manifest.ChunkRef
     key: str
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:

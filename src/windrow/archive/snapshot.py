@@ -23,9 +23,8 @@ import pyarrow as pa
 from windrow.archive.declaration import Declaration
 from windrow.archive.piece import KeyRange, Piece, instants, living
 from windrow.errors import DataError, StateError
-from windrow.state.history import History
+from windrow.state import history, object_store
 from windrow.state.manifest import ChunkRef, Manifest, SourceState
-from windrow.state.object_store import open_store
 from windrow.state.store import Store
 
 #: the name of the one stream of an archive in its manifests
@@ -145,8 +144,8 @@ class Snapshot:
 
 def read_archive(folder: str | Path | Store) -> Snapshot:
     """The last commit of an archive, read by anybody, while somebody else may be writing to it."""
-    store = open_store(folder)
-    manifest = History(store).latest()
+    store = object_store.open_store(folder)
+    manifest = history.History(store).latest()
     if manifest is None or STREAM not in manifest.streams:
         raise no_archive(folder)
     return Snapshot(store, manifest)

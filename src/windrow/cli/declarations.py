@@ -18,21 +18,16 @@ from weakref import finalize
 import pyarrow as pa
 
 from windrow.algebra.explain.warnings import query_warnings
+from windrow.engine import declarations, explain, gaps, show
 from windrow.engine.adhoc.snapshot import snapshot_of
-from windrow.engine.declarations import register
 from windrow.engine.engine import Engine
-from windrow.engine.explain import explain_plan
-from windrow.engine.gaps import all_gaps
-from windrow.engine.show import describe
 from windrow.errors import QueryError, Span
 from windrow.execution.local import HereJobs
+from windrow.language import compile, syntax
 from windrow.language.binder import bound_statements
-from windrow.language.compile import Catalog, compile_script, parse_script
-from windrow.language.syntax import CreateStream, Statement
 from windrow.sinks import MemorySink
 from windrow.spark.sources import infer_columns
-from windrow.state.log import CommitLog
-from windrow.state.store import LocalStore
+from windrow.state import log, store
 
 
 class Declarations:
@@ -50,10 +45,10 @@ class Declarations:
     """
 
     def __init__(self) -> None:
-        self.catalog = Catalog(inference=infer_columns)
+        self.catalog = compile.Catalog(inference=infer_columns)
         self._texts: list[str] = []
         folder = Path(mkdtemp(prefix="windrow-check-"))
-        self._engine = Engine(HereJobs(), CommitLog.open(LocalStore(folder)), shards=1)
+        self._engine = Engine(HereJobs(), log.CommitLog.open(store.LocalStore(folder)), shards=1)
         finalize(self, _forget, self._engine, folder)
 
     @property
@@ -72,7 +67,7 @@ class Declarations:
         before = self.catalog.copy()
         try:
             with self._engine.all_or_nothing():
-                bound, written = compile_script(text, self.catalog), parse_script(text)
+                bound, written = compile.compile_script(text, self.catalog), compile.parse_script(text)
                 for statement, source in zip(bound, written, strict=True):
                     try:
                         self._take(statement)
@@ -97,19 +92,22 @@ class Declarations:
                 if once is None:
                     raise refusal or QueryError("this cannot be asked once", code="unsupported")
                 snapshot_of(once.plan)
-        register(self._engine, statement, MemorySink())
+        declarations.register(self._engine, statement, MemorySink())
 
     def asks(self, text: str) -> bool:
         """Whether there is a SELECT by itself among the statements."""
         return any(
-            isinstance(each, bound_statements.RunOnce) for each in compile_script(text, self.catalog.copy())
+            isinstance(each, bound_statements.RunOnce)
+            for each in compile.compile_script(text, self.catalog.copy())
         )
 
     def check_sources(self, text: str) -> None:
         """Every stream says where its rows come from; if not, the error points into `text`."""
         for stream in self.catalog.streams.values():
             if stream.source is None:
-                written = [each for each in parse_script(text) if isinstance(each, CreateStream)]
+                written = [
+                    each for each in compile.parse_script(text) if isinstance(each, syntax.CreateStream)
+                ]
                 spans = [each.span for each in written if each.name == stream.name]
                 raise QueryError(
                     f"stream `{stream.name}` has no source",
@@ -120,18 +118,20 @@ class Declarations:
     def _shown(self, statement: bound_statements.BoundStatement) -> Any:
         match statement:
             case bound_statements.ExplainQuery(plan, _):
-                return explain_plan(plan)
+                return explain.explain_plan(plan)
             case bound_statements.AnalyzeQuery(query):
-                return explain_plan(query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap)
+                return explain.explain_plan(
+                    query.plan, name=query.name, sink=query.sink, max_gap=query.max_gap
+                )
             case bound_statements.ShowAll(kind):
                 return self._names(kind)
             case bound_statements.DescribeEntry(entry):
-                return describe(entry)
+                return show.describe(entry)
         return None
 
     def _names(self, kind: str) -> Any:
         if kind == "GAPS":  # nothing runs yet, so nothing is missing
-            return all_gaps({})
+            return gaps.all_gaps({})
         catalog = self.catalog
         kinds: dict[str, Iterable[str]] = {
             "STREAM": catalog.streams,
@@ -161,7 +161,7 @@ def _forget(engine: Engine, folder: Path) -> None:
     rmtree(folder, ignore_errors=True)
 
 
-def _place(statement: bound_statements.BoundStatement, source: Statement, text: str) -> Span:
+def _place(statement: bound_statements.BoundStatement, source: syntax.Statement, text: str) -> Span:
     """The text of a source or sink if the statement has one, else the statement's first line."""
     urls: list[str | None] = []
     match statement:

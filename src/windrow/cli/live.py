@@ -18,9 +18,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from windrow.cli import run, snapshots
 from windrow.cli.plain import count, counted, elapsed, instant, is_numeric, span
-from windrow.cli.run import silent
-from windrow.cli.snapshots import QueryNow, RunSnapshot, StreamNow, View
 from windrow.sinks.legible import column_values, value
 
 #: a query with its answers has this width, and where they are many at least the other
@@ -31,7 +30,7 @@ _LEAST = 3
 _ELSEWHERE = "not all answers are shown; they are in a pipe, and where INTO 'files://…' says"
 
 
-class LiveView(View):
+class LiveView(snapshots.View):
     """Redraws one region of the terminal. What others print meanwhile scrolls above it.
 
     Without `answers` only the streams are drawn, and the region is gone at the end. `elsewhere` says at the
@@ -56,7 +55,7 @@ class LiveView(View):
         self._streams = sys.stdout, sys.stderr
         self._hidden = 0
 
-    def show(self, snapshot: RunSnapshot, seconds: float) -> None:
+    def show(self, snapshot: snapshots.RunSnapshot, seconds: float) -> None:
         self._print_above()
         width, height = self._console.size
         picture, self._hidden = drawing(self._title, snapshot, seconds, width, height, answers=self._answers)
@@ -73,7 +72,7 @@ class LiveView(View):
             self._above = _Above(sys.stdout)
             sys.stdout = self._above
             sys.stderr = self._above if sys.stderr.isatty() else sys.stderr
-            self._silent.enter_context(silent())
+            self._silent.enter_context(run.silent())
         self._live.start()
         return self
 
@@ -124,7 +123,13 @@ class _Above(io.TextIOBase):
 
 
 def drawing(
-    title: str, snapshot: RunSnapshot, seconds: float, width: int, height: int, *, answers: bool = True
+    title: str,
+    snapshot: snapshots.RunSnapshot,
+    seconds: float,
+    width: int,
+    height: int,
+    *,
+    answers: bool = True,
 ) -> tuple[RenderableType, int]:
     """Everything, in less than `height` lines: with a line more, a terminal would scroll; and how many of the
     answers are not in it."""
@@ -147,7 +152,7 @@ def drawing(
     return Group(*parts), there - seen
 
 
-def _pending(snapshot: RunSnapshot) -> Text:
+def _pending(snapshot: snapshots.RunSnapshot) -> Text:
     """Why there is nothing to be seen yet; an empty line if there is."""
     if snapshot.rows_out or not snapshot.queries:
         return Text()
@@ -157,7 +162,7 @@ def _pending(snapshot: RunSnapshot) -> Text:
     return Text(f"{reason} …", style="dim", no_wrap=True, overflow="ellipsis")
 
 
-def _fitting(streams: tuple[StreamNow, ...], height: int) -> tuple[StreamNow, ...]:
+def _fitting(streams: tuple[snapshots.StreamNow, ...], height: int) -> tuple[snapshots.StreamNow, ...]:
     """The first streams, with a line left to count the others."""
     return streams if len(streams) <= height else streams[: max(1, height - 1)]
 
@@ -166,7 +171,7 @@ def _more(number: int, one: str, many: str | None = None) -> Text:
     return Text(f"… {count(number)} more {one if number == 1 else many or f'{one}s'}", style="dim")
 
 
-def _streams(streams: tuple[StreamNow, ...]) -> Table:
+def _streams(streams: tuple[snapshots.StreamNow, ...]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("stream")
     sheds = any(stream.shed for stream in streams)
@@ -218,7 +223,7 @@ class Screen:
         return cls(across, 1, min(queries, across * fit), airy=False)
 
 
-def _queries(queries: Sequence[QueryNow], layout: Screen) -> Table:
+def _queries(queries: Sequence[snapshots.QueryNow], layout: Screen) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0), expand=True)
     for _ in range(layout.across):
         grid.add_column(ratio=1)
@@ -229,14 +234,14 @@ def _queries(queries: Sequence[QueryNow], layout: Screen) -> Table:
     return grid
 
 
-def rows_shown(query: QueryNow, lines: int) -> int:
+def rows_shown(query: snapshots.QueryNow, lines: int) -> int:
     fit, answers = lines - 2, query.answers
     if answers is None or fit < 1:
         return 0
     return min(len(answers.rows), fit if answers.total <= fit or fit == 1 else fit - 1)
 
 
-def _query(query: QueryNow, lines: int) -> RenderableType:
+def _query(query: snapshots.QueryNow, lines: int) -> RenderableType:
     """A query in at most so many lines: a headline, the names of the columns, rows."""
     head = Text(no_wrap=True, overflow="ellipsis")
     is_running = query.status == "running"

@@ -13,8 +13,7 @@ from importlib.metadata import version
 from typing import Any, BinaryIO
 
 from windrow.errors import Span
-from windrow.language.catalog import Catalog
-from windrow.language.editor import meaning, remarks, suggestions
+from windrow.language import catalog, editor
 
 #: how the protocol calls kinds: numbers of CompletionItemKind
 _KINDS = {"column": 5, "function": 3, "aggregate": 3, "keyword": 14, "window": 15}
@@ -79,7 +78,7 @@ class LanguageServer:
 
     def _completion(self, params: dict[str, Any]) -> list[dict[str, Any]]:
         text, offset = self._place(params)
-        start, found = suggestions(text, offset, Catalog())
+        start, found = editor.suggestions(text, offset, catalog.Catalog())
         spot = _range(text, Span(start, offset))
         return [
             {
@@ -94,7 +93,7 @@ class LanguageServer:
 
     def _hover(self, params: dict[str, Any]) -> dict[str, Any] | None:
         text, offset = self._place(params)
-        found = meaning(text, offset, Catalog())
+        found = editor.meaning(text, offset, catalog.Catalog())
         if found is None:
             return None
         span, told = found
@@ -119,7 +118,7 @@ class LanguageServer:
     def _take(self, uri: str, text: str) -> None:
         self._texts[uri] = text
         found = []
-        for each in remarks(text, Catalog()):
+        for each in editor.remarks(text, catalog.Catalog()):
             place, severity = _range(text, each.span), _ERROR if each.is_error else _WARNING
             told = each.message + (f" ({each.hint})" if each.hint else "")
             about = {"code": each.code, "source": "windrow", "message": told}

@@ -25,9 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from windrow.cli import options
-from windrow.cli.plain import PlainView, answer_lines, summary
-from windrow.cli.scripts import name_of, read_script, state_of, trigger_text, within
+from windrow.cli import options, plain, scripts
 from windrow.errors import StateError, WindrowError
 
 if TYPE_CHECKING:
@@ -291,7 +289,7 @@ def run(
         bool, typer.Option("--flush", help="Then end the streams and answer everything; implies --once.")
     ] = False,
     trigger: Annotated[
-        str, typer.Option(metavar="TIME", callback=trigger_text, help="How often rows are taken.")
+        str, typer.Option(metavar="TIME", callback=scripts.trigger_text, help="How often rows are taken.")
     ] = "1 second",
     drop: Annotated[
         list[str] | None,
@@ -317,10 +315,10 @@ def run(
 
     once, observed = once or flush, options.Observability(log, level, metrics)
     observed.set_up()
-    text, name, state = read_script(file), name_of(file), state or state_of(file)
+    text, name, state = scripts.read_script(file), scripts.name_of(file), state or scripts.state_of(file)
     began = time.monotonic()
     declared = Declarations()
-    with within(name):
+    with scripts.within(name):
         shown = declared.sql(text)
         declared.check_sources(text)
     if not declared.catalog.queries and not drop and not Declarations().asks(text):
@@ -333,16 +331,16 @@ def run(
         kept, is_live = AnswersByQuery(), sys.stdout.isatty()
         engine.default_sink = kept.sink if is_live and not once else _console
         engine.beside_sink = kept.beside if is_live else None
-        with within(name):
+        with scripts.within(name):
             shown = engine.declare(text)
         asked = [each for each in shown if isinstance(each, Once)]
         print_shown([each for each in shown if not isinstance(each, Once)])
-        view = LiveView(name, answers=not once) if is_live else PlainView()
+        view = LiveView(name, answers=not once) if is_live else plain.PlainView()
         watcher = Watcher(engine, kept)
         before = watcher.newest
         told = run_watched(engine, watcher, view, signals, trigger=trigger, once=once, flush=flush)
         _show_sunk(engine, kept if once else {})
-        with within(name):
+        with scripts.within(name):
             print_shown([engine.select(each) for each in asked])
         say(_closing(before, watcher.newest, time.monotonic() - began, state, once=once))
     if told is not None:
@@ -354,14 +352,18 @@ def _show_sunk(engine: Windrow, kept: Mapping[str, LastAnswers]) -> None:
     for name, answers in kept.items():
         sink, last = engine.queries[name].sink, answers.last
         if sink is not None and last is not None and not sink.startswith("console:"):
-            print("\n".join(answer_lines(name, last, _ANSWERS_SHOWN)), f"  all of them: {sink}\n", sep="\n")
+            print(
+                "\n".join(plain.answer_lines(name, last, _ANSWERS_SHOWN)),
+                f"  all of them: {sink}\n",
+                sep="\n",
+            )
 
 
 def _closing(before: RunSnapshot, after: RunSnapshot, seconds: float, state: str, *, once: bool) -> str:
     """What a run came to, and what the same command would do now."""
     if once and before.rows_in and before.commit and after.rows_in == before.rows_in:
         return f"nothing new: {state} has these rows already\nanother --state begins again"
-    told = f"{'done' if once else 'stopped'}: {summary(after, seconds, before)}"
+    told = f"{'done' if once else 'stopped'}: {plain.summary(after, seconds, before)}"
     silent = [query.name for query in after.queries if not query.rows and query.status == "running"]
     told += f"\nwithout an answer: {', '.join(silent)}" if silent else ""
     return told if once else f"{told}\nthe same command goes on from there, with {state}"

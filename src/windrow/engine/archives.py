@@ -23,14 +23,12 @@ from typing import Any, Protocol
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.catalog import Stream
-from windrow.algebra.plan import Emit, Scan, Window
+from windrow.algebra import Emit, Scan, Stream, Window
 from windrow.archive.archive import Archive
 from windrow.archive.declaration import Declaration
 from windrow.archive.layout import GridLayout, Laid, SaidOfLayout
 from windrow.archive.snapshot import Reading
-from windrow.engine.output.dispatch import Delivering
-from windrow.engine.output.outbox import pending, published_schema, stored_as
+from windrow.engine.output import dispatch, outbox
 from windrow.engine.records import QueryRecord, Registered, StreamRecord
 from windrow.errors import QueryError, StateError
 from windrow.execution.ingest import AT, UNTIL, archived_section, stream_source
@@ -38,10 +36,9 @@ from windrow.kernels.columnar.columns import INSTANT, published, rows_schema, to
 from windrow.language.binder.declarations import check_lifetimes
 from windrow.language.catalog import StandingArchive
 from windrow.physical.units import GeneralUnit
-from windrow.state import chunk, crash, history
+from windrow.state import chunk, crash, history, names
 from windrow.state.log import CommitLog
 from windrow.state.manifest import Manifest, OutboxEntry, SourceState
-from windrow.state.names import ARCHIVES, RESERVED, file_name
 from windrow.state.store import RESTORE, Store
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain
 
@@ -77,7 +74,7 @@ class ArchiveShape:
     @classmethod
     def of_query(cls, archive: StandingArchive, query: str, emit: Emit) -> ArchiveShape:
         """The answers of the query with this id."""
-        section, columns = archived_section(query), published_schema(emit)
+        section, columns = archived_section(query), outbox.published_schema(emit)
         if emit.emits_deletions:
             columns = columns.remove(columns.get_field_index("op"))
         read_from = section if emit.emits_deletions else query
@@ -88,7 +85,7 @@ class ArchiveShape:
         """What was filed in some outbox files."""
         parts = [self.schema.empty_table()]
         for ref in (entry.ref for entries in waiting.values() for entry in entries):
-            place = stored_as(ref, self.read_from)
+            place = outbox.stored_as(ref, self.read_from)
             if place is not None:
                 frame = to_frame(place.read(chunk.open_chunk(store, ref)))
                 parts.append(published(self._ending(frame).to_arrow(), self.schema))
@@ -164,7 +161,7 @@ class ArchiveSources(Registered, Protocol):
     """What archives are of: what is registered, and what the last commit has of it."""
 
     log: CommitLog
-    delivering: Delivering
+    delivering: dispatch.Delivering
 
 
 class Archiving:
@@ -266,11 +263,11 @@ class Archiving:
         self._engine.queries[record.query.name] = record.carrying()
 
     def _new(self, spec: StandingArchive, source: str, shape: ArchiveShape) -> Kept:
-        folder = f"{file_name(spec.name)}-{token_hex(4)}"
+        folder = f"{names.file_name(spec.name)}-{token_hex(4)}"
         read = SourceState(source, {"commit": self._engine.last.number})
         laid = Laid.by(spec.said, Laid(), self._expected_rows(spec), is_equal=not shape.is_relation)
         shape = shape.laid_out(laid.layout)
-        store = self._engine.store.nested(ARCHIVES, folder)
+        store = self._engine.store.nested(names.ARCHIVES, folder)
         archive = Archive.create(store, shape.schema, shape.declaration, read=read)
         seen = list(self._instants(spec.source))
         return Kept(spec, source, folder, shape, archive, max(seen) + 1 if seen else None, laid)
@@ -285,7 +282,7 @@ class Archiving:
 
     def _opened(self, name: str, stored: Mapping[str, Any]) -> Archive:
         """An archive that was there before, with all that it had."""
-        store = self._engine.store.nested(ARCHIVES, stored["folder"])
+        store = self._engine.store.nested(names.ARCHIVES, stored["folder"])
         try:
             last = history.History(store).latest() if store.is_there() else None
             had, has = int(stored.get("commit", 0)), last.number if last else 0
@@ -395,7 +392,7 @@ class Archiving:
         if section in {archived_section(each["source"]) for each in self.undeclared.values()}:
             return
         reached = min(kept.reached for kept in self.kept.values() if kept.shape.section == section)
-        for commit, entries in pending(self._engine.last.outbox, section).items():
+        for commit, entries in outbox.pending(self._engine.last.outbox, section).items():
             if commit <= reached:
                 self._engine.delivering.mark(entries, section)
 
@@ -439,7 +436,7 @@ class Archiving:
     # ------------------------------------------------------------ reading
 
     def place(self, kept: Kept) -> str:
-        return str(self._engine.store.nested(ARCHIVES, kept.folder))
+        return str(self._engine.store.nested(names.ARCHIVES, kept.folder))
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Reading]:
@@ -467,21 +464,21 @@ class Archiving:
     def _clear(self) -> None:
         """Remove folders that the last commit does not name."""
         store, named = self._engine.store, {each["folder"] for each in self.stored.values()}
-        for name in store.nests(ARCHIVES):
+        for name in store.nests(names.ARCHIVES):
             if name not in named:
                 with suppress(StateError):  # what is not ours, stays
-                    store.remove_nested(ARCHIVES, name)
+                    store.remove_nested(names.ARCHIVES, name)
 
 
 def _after(manifest: Manifest, section: str, commit: int) -> dict[int, list[OutboxEntry]]:
     """What waits of a section, by commit, of those after one."""
-    waiting = pending(manifest.outbox, section)
+    waiting = outbox.pending(manifest.outbox, section)
     return {number: entries for number, entries in waiting.items() if number > commit}
 
 
 def _shown(value: Any) -> Any:
     """A part of a declaration, for people."""
-    return value.removeprefix(RESERVED) if isinstance(value, str) else value
+    return value.removeprefix(names.RESERVED) if isinstance(value, str) else value
 
 
 def _told(spec: StandingArchive, source: str) -> dict[str, Any]:

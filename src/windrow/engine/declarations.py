@@ -28,20 +28,16 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
-from windrow.algebra.catalog import Stream, Table
-from windrow.algebra.expressions import Schema
+from windrow.algebra import Schema, Stream, Table
 from windrow.algebra.functions.sql_text import backquoted
 from windrow.archive.layout import SaidOfLayout
 from windrow.engine.records import QueryRecord
 from windrow.errors import QueryError, StateError, nearest
+from windrow.language import catalog, compile
 from windrow.language.binder import bound_statements as bound
 from windrow.language.binder.bound_statements import BoundStatement
-from windrow.language.catalog import StandingArchive, StandingQuery
-from windrow.language.compile import declare_stream, declare_table
 from windrow.sinks import Sink, check_sink
-from windrow.spark.sources import check_url
-from windrow.spark.sources.table_source import table_url
-from windrow.spark.sources.urls import malformed_sink
+from windrow.spark.sources import check_url, table_source, urls
 from windrow.windows.domain import Domain, Quantity
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -235,7 +231,7 @@ def declared_table(name: str, schema: Schema, kind: str, key: Sequence[str]) -> 
             f"a table is `nrr` or `relation`, not `{kind}`", code="bad-options", hint=nearest(kind, _KINDS)
         )
     keys = f" KEY ({', '.join(map(backquoted, key))})" if key else ""
-    return declare_table(name, _columns(schema), f"{kind.upper()}{keys}")
+    return compile.declare_table(name, _columns(schema), f"{kind.upper()}{keys}")
 
 
 def period(text: str) -> float:
@@ -255,7 +251,7 @@ def period(text: str) -> float:
 
 def declared_stream(name: str, schema: Schema, text: str) -> Stream:
     """The declaration of a stream with these columns and options."""
-    return declare_stream(name, _columns(schema), text)
+    return compile.declare_stream(name, _columns(schema), text)
 
 
 def _columns(schema: Schema) -> str:
@@ -269,8 +265,8 @@ class Registry(Protocol):
 
     def add_stream(self, stream: Stream, late_sink: Sink | None = ...) -> object: ...
     def add_table(self, table: Table) -> object: ...
-    def add_query(self, query: StandingQuery, sink: Sink | None = ...) -> object: ...
-    def add_archive(self, archive: StandingArchive) -> None: ...
+    def add_query(self, query: catalog.StandingQuery, sink: Sink | None = ...) -> object: ...
+    def add_archive(self, archive: catalog.StandingArchive) -> None: ...
     def alter_archive(self, name: str, said: SaidOfLayout) -> None: ...
     def refresh_query(self, name: str) -> object: ...
     def drop(self, kind: str, name: str) -> None: ...
@@ -286,12 +282,12 @@ def register(engine: Registry, statement: BoundStatement, sink: Sink | None = No
         case bound.DeclareStream(stream):
             if stream.source is not None:
                 check_url(stream.source, stream)
-            for url in filter(None, (stream.late_sink, malformed_sink(stream.source))):
+            for url in filter(None, (stream.late_sink, urls.malformed_sink(stream.source))):
                 check_sink(url)
             engine.add_stream(stream, sink)
         case bound.DeclareTable(table):
             if table.source is not None:
-                table_url(table)
+                table_source.table_url(table)
             engine.add_table(table)
         case bound.RegisterQuery(query):
             if query.sink is not None:

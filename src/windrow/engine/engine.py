@@ -20,20 +20,16 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from windrow.algebra.catalog import Stream, Table
-from windrow.algebra.plan import Emit
+from windrow.algebra import Emit, Stream, Table
 from windrow.archive.layout import SaidOfLayout
-from windrow.engine import archives, load_shedding, query_start, refresh_scheduler, statistics
+from windrow.engine import archives, load_shedding, query_start, records, refresh_scheduler, statistics
 from windrow.engine.epoch import Draft
 from windrow.engine.output.dispatch import Delivering, Receiver
-from windrow.engine.records import QueryRecord, StreamRecord
-from windrow.engine.sharing.arrangement import Arranging, failed_leaders, led
-from windrow.engine.sharing.shared_state import Common
+from windrow.engine.sharing import arrangement, shared_state
 from windrow.engine.tables import TableRecord, TableUpdate, parts_of, read_contents, read_keys
 from windrow.errors import DataError, QueryError, WindrowError
-from windrow.execution import bundle, delta_file, ingest, malformed_rows, shared
+from windrow.execution import bundle, delta_file, ingest, malformed_rows, relational, shared
 from windrow.execution.close import CloseTask
-from windrow.execution.relational import QueryWork
 from windrow.execution.reports import Closed, Ingested, late_section
 from windrow.kernels.columnar.columns import rows_schema
 from windrow.kernels.relational.tables import TableContents
@@ -130,9 +126,9 @@ class Engine:
     now: Callable[[], int] = lambda: time.time_ns() // 1000
     #: promises about single groups may come from outside, about any stream
     by_group: bool | None = None
-    streams: dict[str, StreamRecord] = field(default_factory=dict)
+    streams: dict[str, records.StreamRecord] = field(default_factory=dict)
     tables: dict[str, TableRecord] = field(default_factory=dict)
-    queries: dict[str, QueryRecord] = field(default_factory=dict)
+    queries: dict[str, records.QueryRecord] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     #: how many seconds an epoch should take, longer ones are overload; None: there is no hurry
     limit: float | None = None
@@ -154,7 +150,7 @@ class Engine:
         self._closing: list[tuple[str, Sink]] = []
         self._state_id = str(self.last.decisions.get("state_id") or token_hex(8))
         self.shedding = load_shedding.Shedding.of(self.last.decisions, self._state_id)
-        self.common = Common.of(self.last.decisions)
+        self.common = shared_state.Common.of(self.last.decisions)
         self.refreshes = refresh_scheduler.Refreshes.of(self.last.decisions)
         self.observed = statistics.ObservedStatistics.of(self.last.decisions)
         #: how long each query took since this process runs
@@ -170,7 +166,7 @@ class Engine:
         #: whether the groupings of each stream had few groups in common
         self._together: dict[str, bool] = {}
         self._registered = False
-        self._arranging = Arranging(self)
+        self._arranging = arrangement.Arranging(self)
         self._replanning = query_start.Replanning(self)
         #: what the next commit names is written here
         self._files = self.store.grouped()
@@ -209,11 +205,11 @@ class Engine:
         known: dict[str, Any] = {kind: left}
         self._known = replace(self._known, **known)
 
-    def add_stream(self, stream: Stream, late_sink: Sink | None = None) -> StreamRecord:
+    def add_stream(self, stream: Stream, late_sink: Sink | None = None) -> records.StreamRecord:
         """A declared stream, going on where the state directory has it."""
         with self._registering():
             stored = self._known.streams.get(stream.name)
-            record = StreamRecord.from_state(stream, stored, str(self.store))
+            record = records.StreamRecord.from_state(stream, stored, str(self.store))
             query_start.check_stream(record)
             self.streams[stream.name] = record
             self._open_row_sinks(stream, late_sink)
@@ -251,7 +247,7 @@ class Engine:
             if draft.moved or self._registered:
                 self.commit_draft(draft)
 
-    def add_query(self, query: StandingQuery, sink: Sink | None = None) -> QueryRecord:
+    def add_query(self, query: StandingQuery, sink: Sink | None = None) -> records.QueryRecord:
         """A standing query, going on where the state directory has it."""
         with self._registering():
             stored = self._known.queries.get(query.name)
@@ -309,7 +305,7 @@ class Engine:
             finally:
                 self.lock.release()
 
-    def leader_of(self, record: QueryRecord) -> QueryRecord | None:
+    def leader_of(self, record: records.QueryRecord) -> records.QueryRecord | None:
         """The query whose answers a query reads; None if it is computed by itself."""
         with self.lock:
             if not record.shares or not record.is_exact:
@@ -318,14 +314,14 @@ class Engine:
             running = [each for each in self.queries.values() if each.id in members and each.is_running]
             (stream,) = (self.streams[name] for name in record.streams)
             answered = stream.known.progress_on(stream.stream, stream.stream.wattr)
-            leader = led(running, self.common, answered).leader_of(record.id)
+            leader = arrangement.led(running, self.common, answered).leader_of(record.id)
             return next((each for each in running if each.id == leader), None)
 
     def asked_by(self, query: str) -> QueryNeeds | None:
         """What a query asks of its stream, by its id; None if it keeps a state of its own."""
         return self.common.planner.question(query)
 
-    def _join_domains(self, query: QueryRecord) -> None:
+    def _join_domains(self, query: records.QueryRecord) -> None:
         """The instants of a table's changes are those of the streams it is read with."""
         for name in query.tables:
             table, domain = self.tables[name], query.query.plan.leaves[0].domain.name
@@ -595,7 +591,7 @@ class Engine:
         shared = [self._without_dropped(each) for each in draft.shared_due(chosen)]
         if work or shared:
             reports = self.rework(draft, work, shared)
-            while failed := failed_leaders(shared, reports):
+            while failed := arrangement.failed_leaders(shared, reports):
                 shared = [draft.without_followers(each, failed) for each in shared]
                 reports = self.rework(draft, work, shared)
             draft.close(work, shared, reports)
@@ -611,7 +607,7 @@ class Engine:
         return replace(work, turn=replace(work.turn, askers=askers))
 
     def rework(
-        self, draft: Draft, work: list[QueryWork], shared: Sequence[shared.SharedWork] = ()
+        self, draft: Draft, work: list[relational.QueryWork], shared: Sequence[shared.SharedWork] = ()
     ) -> list[Closed]:
         """Run the close job for some queries, in their turn or outside of it."""
         return self.jobs.close(draft.tasks(work, shared))
@@ -706,7 +702,7 @@ def sealed(stream: str) -> DataError:
     )
 
 
-def error_of(query: QueryRecord) -> WindrowError:
+def error_of(query: records.QueryRecord) -> WindrowError:
     """Why a query was stopped."""
     known = query.error or {}
     text = f"query `{query.query.name}` was stopped: {known.get('message', 'no reason is known')}"

@@ -19,18 +19,15 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.catalog import Stream
-from windrow.engine import load_shedding, refresh_scheduler, retention, statistics
-from windrow.engine import tables as table_records
+from windrow.engine import load_shedding, refresh_scheduler, retention, statistics, tables as table_records
 from windrow.engine.archives import Archiving
 from windrow.engine.output.outbox import asking, with_followers, with_readers
 from windrow.engine.records import QueryRecord, Registered, StreamRecord
-from windrow.engine.sharing.arrangement import led
-from windrow.engine.sharing.common_subplans import Membership
+from windrow.engine.sharing import arrangement, common_subplans
 from windrow.engine.sharing.shared_state import Common, labels_of
 from windrow.errors import StateError
-from windrow.execution import delta_file, ingest, malformed_rows
+from windrow.execution import delta_file, ingest, malformed_rows, relational
 from windrow.execution.close import CloseTask
-from windrow.execution.relational import QueryWork
 from windrow.execution.reports import Closed, Fault, Ingested, late_section
 from windrow.execution.shared import SharedWork
 from windrow.kernels.clock import PaneClock
@@ -61,7 +58,7 @@ class Between(Registered, Protocol):
 
     def would_run(self, query: StandingQuery) -> PhysicalPlan: ...
     def draft(self) -> Draft: ...
-    def rework(self, draft: Draft, work: list[QueryWork]) -> list[Closed]: ...
+    def rework(self, draft: Draft, work: list[relational.QueryWork]) -> list[Closed]: ...
     def commit_draft(self, draft: Draft) -> None: ...
 
 
@@ -297,12 +294,12 @@ class Draft:
                 groups.append(refresh_scheduler.group_by_itself(record, moved, work.clock))
         return refreshes.due(groups, seconds)
 
-    def due(self, chosen: Collection[str] = ()) -> list[QueryWork]:
+    def due(self, chosen: Collection[str] = ()) -> list[relational.QueryWork]:
         """The queries that have something to answer, or too much to take in."""
         found = [self._monitored(record, chosen) for record in self._own]
         return [work for work in found if work is not None]
 
-    def _monitored(self, record: QueryRecord, chosen: Collection[str]) -> QueryWork | None:
+    def _monitored(self, record: QueryRecord, chosen: Collection[str]) -> relational.QueryWork | None:
         """What a query has to do now. One that does not ask for every window tells of the newest one only,
         and is held back when it is not its turn."""
         work = self.work_of(record)
@@ -340,7 +337,7 @@ class Draft:
             shared_state = self.common.shared_state(name)
             clock = self._clock(shared_state.stream)
             asking = [r for r in running if r.query.every is None or r.id in chosen]
-            found_out = led(asking, self.common, clock.before)
+            found_out = arrangement.led(asking, self.common, clock.before)
             self._readers |= found_out.readers
             due = tuple(asker for asker in found_out.askers if asker.is_due(clock))
             waiting = tuple(ref for ref in self._deltas if self._is_waited_for(name, ref))
@@ -370,7 +367,7 @@ class Draft:
         stream = self.common.shared_state(shared_state).stream.name
         return _commit(delta) > self.shared_states[shared_state] and delta.metadata.get("stream") == stream
 
-    def work_of(self, record: QueryRecord) -> QueryWork:
+    def work_of(self, record: QueryRecord) -> relational.QueryWork:
         before, held = record.inputs(self.before, self.tables_before)
         now, now_held = self._inputs(record)
         clock = record.bundle.unit.clock(before, now, record.reached or record.latest, held, now_held)
@@ -382,7 +379,7 @@ class Draft:
         later = [each for each in tables if each.changed > table_records.BEGINNING]
         changed = {each.table.name: int(each.changed) for each in later}
         known = record.latest, record.complete_from, changed
-        return QueryWork(record.bundle, clock, (*whole, *waiting), *known, seed=record.seed)
+        return relational.QueryWork(record.bundle, clock, (*whole, *waiting), *known, seed=record.seed)
 
     def _inputs(self, query: QueryRecord) -> tuple[dict[str, Known], dict[str, Instant]]:
         return query.inputs(self.streams, self.tables)
@@ -397,7 +394,7 @@ class Draft:
             return table in record.tables and not record.is_fresh
         return delta.metadata.get("stream") in record.streams
 
-    def tasks(self, work: Sequence[QueryWork], shared: Sequence[SharedWork]) -> list[CloseTask]:
+    def tasks(self, work: Sequence[relational.QueryWork], shared: Sequence[SharedWork]) -> list[CloseTask]:
         """The stages of the close job."""
         depth = max([each.query.unit.stages for each in work], default=1)
         alive = {name for record in self.running for name in record.bundle.places}
@@ -405,13 +402,15 @@ class Draft:
         alive |= {self.common.kept[name].shared_state for name in self.shares_elsewhere}
         for options in (state.options for state in self._undeclared.values()):
             if "member" in options:
-                alive |= {*Membership.from_json(options["member"]).names}
+                alive |= {*common_subplans.Membership.from_json(options["member"]).names}
             if "seed" in options:
                 alive.add(options["seed"]["shared_state"])
         given = self._files, frozenset(alive), tuple(shared)
         return [CloseTask(stage, self.place, tuple(work), *given) for stage in range(depth)]
 
-    def close(self, work: list[QueryWork], shared: list[SharedWork], reports: Iterable[Closed]) -> None:
+    def close(
+        self, work: list[relational.QueryWork], shared: list[SharedWork], reports: Iterable[Closed]
+    ) -> None:
         """What the close job says."""
         moved = [each.query.name for each in work]
         for common in shared:
@@ -441,7 +440,9 @@ class Draft:
             for query, seed in self.common.seeds(name).items():
                 self.amend(query, shares=(), seed=seed)
 
-    def measured(self, work: list[QueryWork], shared: list[SharedWork]) -> list[tuple[str, int, int, float]]:
+    def measured(
+        self, work: list[relational.QueryWork], shared: list[SharedWork]
+    ) -> list[tuple[str, int, int, float]]:
         """For each query group that were answered together: the longest window in ticks, how many they
         were, and the seconds that tasks spent on them."""
         spent: Counter[str] = Counter()

@@ -7,26 +7,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
-from windrow.algebra.catalog import TableKind
+from windrow.algebra import Aggregate, Emit, Scan, Subquery, TableKind, TableScan, Window
 from windrow.algebra.explain import ExplainStep, Explanation, gather
 from windrow.algebra.explain.operators import Spelling, operator_text, quantity
-from windrow.algebra.operators import Aggregate
-from windrow.algebra.plan import Emit, Scan, Subquery, TableScan, Window
 from windrow.engine.sharing.arrangement import together
 from windrow.errors import QueryError
 from windrow.language.binder.bound_statements import ExplainQuery, RegisterQuery, RunOnce
 from windrow.language.catalog import Catalog, StandingQuery
 from windrow.language.compile import compile_query, compile_script, declare_stream, declare_table
-from windrow.optimizer.costs import estimate
-from windrow.optimizer.flows import Estimate, Path, Statistics, pane_cells
+from windrow.optimizer import costs, flows
 from windrow.physical import PhysicalPlan, native_sql, plan_query, planner, units
 from windrow.redaction import redacted
-from windrow.shedding.agreement import Agreed, SheddableQuery, agree
-from windrow.shedding.rules import RDROP, ROW_DROP, WINDROP, CannotShed
+from windrow.shedding import agreement, rules
 from windrow.sinks import check_sink
 from windrow.spark.sources import infer_columns
-from windrow.windows.panes import Panes
-from windrow.windows.ranges import RangeWindow
+from windrow.windows import Panes, RangeWindow
 
 #: columns, or columns and options, as they stand in CREATE STREAM or CREATE TABLE
 Declared = str | tuple[str, str]
@@ -38,7 +33,7 @@ def explain(
     tables: Mapping[str, Declared] | None = None,
     *,
     sink: str | None = None,
-    statistics: Statistics | None = None,
+    statistics: flows.Statistics | None = None,
 ) -> Explanation:
     """How Windrow would run a query. Printed, it is text for people; its fields hold the same facts.
 
@@ -62,7 +57,9 @@ def declared(streams: Mapping[str, Declared], tables: Mapping[str, Declared]) ->
     return catalog
 
 
-def explain_script(text: str, catalog: Catalog, statistics: Statistics | None = None) -> list[Explanation]:
+def explain_script(
+    text: str, catalog: Catalog, statistics: flows.Statistics | None = None
+) -> list[Explanation]:
     """The explanation of every query of a script, in order; its declarations change the catalog."""
     statements = compile_script(text, catalog)
     asking = [each for each in statements if isinstance(each, RegisterQuery | ExplainQuery | RunOnce)]
@@ -88,7 +85,7 @@ def explain_plan(
     *,
     name: str | None = None,
     sink: str | None = None,
-    statistics: Statistics | None = None,
+    statistics: flows.Statistics | None = None,
     max_gap: int | None = None,
 ) -> Explanation:
     """The explanation of a query, as it would run."""
@@ -120,8 +117,8 @@ def described(
 _WIDTH, _LABEL = 110, "shed    "
 #: what else could be done, to be compared with
 _OTHERS = (
-    f"Not used: RDrop, which drops answers at random: {RDROP.text()};"
-    f" RowDrop, which drops rows at random: {ROW_DROP.text()}"
+    f"Not used: RDrop, which drops answers at random: {rules.RDROP.text()};"
+    f" RowDrop, which drops rows at random: {rules.ROW_DROP.text()}"
 )
 
 
@@ -143,9 +140,9 @@ def what_is_shed(plan: PhysicalPlan, max_gap: int | None) -> list[str]:
 def _told(plan: PhysicalPlan, max_gap: int) -> str:
     emit = plan.asked
     try:
-        agreed = agree(SheddableQuery("", emit, max_gap))
+        agreed = agreement.agree(agreement.SheddableQuery("", emit, max_gap))
         drop = agreed.drop
-    except CannotShed as refusal:
+    except rules.CannotShed as refusal:
         return f"no window is left out: {refusal.reason}"
     domain = emit.leaves[0].domain
     window, slide = quantity(drop.window, domain), quantity(drop.slide, domain)
@@ -156,13 +153,13 @@ def _told(plan: PhysicalPlan, max_gap: int) -> str:
         if each.early_ticks and len(agreed.arcs) == plan.unit.stages
     ]
     return (
-        f"WinDrop(window {window}, slide {slide}, B {drop.batch}): {WINDROP.text(drop.batch)};"
+        f"WinDrop(window {window}, slide {slide}, B {drop.batch}): {rules.WINDROP.text(drop.batch)};"
         f" a gap of {drop.batch} makes {rows} needless{''.join(inner)}."
         f" {f'{planner.DROPS[plan.drops]} ' if drop.early_ticks and plan.drops else ''}{_OTHERS}"
     )
 
 
-def what_it_saves(agreed: Agreed | None, seconds: Sequence[float]) -> list[str]:
+def what_it_saves(agreed: agreement.Agreed | None, seconds: Sequence[float]) -> list[str]:
     """Where a gap saves most of the work on a query's levels, as it was measured; for EXPLAIN ANALYZE."""
     share, place = (0.0, 0) if agreed is None else agreed.saved(seconds)
     if agreed is None or not share:
@@ -173,7 +170,7 @@ def what_it_saves(agreed: Agreed | None, seconds: Sequence[float]) -> list[str]:
 
 def steps_of(plan: PhysicalPlan) -> ExplainStep:
     """The operators as EXPLAIN draws them; how much they keep is said where statistics are known."""
-    sizes = estimate(plan.emit, plan.statistics) if plan.statistics.rates else {}
+    sizes = costs.estimate(plan.emit, plan.statistics) if plan.statistics.rates else {}
     return _step(plan.root, (), Spelling.of(plan.emit), sizes, plan.statistics)
 
 
@@ -215,10 +212,10 @@ def _table(unit: units.GeneralUnit, name: str) -> str:
 
 def _step(
     part: planner.PhysicalOperator,
-    path: Path,
+    path: flows.Path,
     spelling: Spelling,
-    sizes: Mapping[Path, Estimate],
-    statistics: Statistics,
+    sizes: Mapping[flows.Path, flows.Estimate],
+    statistics: flows.Statistics,
 ) -> ExplainStep:
     node = part.node
     inner = Spelling.of(node.query) if isinstance(node, Subquery) else spelling
@@ -243,7 +240,10 @@ def _step(
 
 
 def _state_rows(
-    part: planner.PhysicalOperator, path: Path, sizes: Mapping[Path, Estimate], statistics: Statistics
+    part: planner.PhysicalOperator,
+    path: flows.Path,
+    sizes: Mapping[flows.Path, flows.Estimate],
+    statistics: flows.Statistics,
 ) -> float | None:
     """How many rows an operator is expected to keep; None where nothing is known, or nothing kept."""
     node, size = part.node, sizes.get(path)
@@ -252,7 +252,7 @@ def _state_rows(
     spec = node.leaves[0].spec if isinstance(node, Aggregate) else None
     if isinstance(node, Aggregate) and isinstance(spec, RangeWindow) and spec.slide is not None:
         parts = max(1.0, size.rows) * Panes.of(spec).per_window
-        return parts * pane_cells(node, sizes[(*path, 0)].rows / parts, statistics)
+        return parts * flows.pane_cells(node, sizes[(*path, 0)].rows / parts, statistics)
     if isinstance(node, Emit):
         return size.rows
     return None if isinstance(node, Window) and not size.state_rows else size.state_rows

@@ -30,8 +30,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from windrow.engine.engine import Arrival, SourceChanged, WatermarkAdvance, sealed
-from windrow.engine.engine import Event as Told
+from windrow.engine.engine import Arrival, Event as Told, SourceChanged, WatermarkAdvance, sealed
 from windrow.engine.output.dispatch import Delivering
 from windrow.engine.records import Registered
 from windrow.engine.tables import Refreshing
@@ -39,11 +38,9 @@ from windrow.errors import DataError, SourceError, StateError, WindrowError
 from windrow.spark.failures import job_failed
 from windrow.spark.frames import row_count, rows_between
 from windrow.spark.sources.source import Absent, Begun, Offsets, Source, Unsettled
-from windrow.state.crash import crash_point
-from windrow.state.manifest import Manifest, SourceState
+from windrow.state import crash, manifest
 from windrow.state.names import file_name
-from windrow.windows.domain import INFINITY
-from windrow.windows.progress import OrderedPer
+from windrow.windows import INFINITY, OrderedPer
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -103,7 +100,7 @@ class Driven(Registered, Protocol):
         promises: Sequence[WatermarkAdvance] = ...,
         seals: Sequence[str] = ...,
         unwatched: Mapping[str, int] | None = ...,
-    ) -> Manifest: ...
+    ) -> manifest.Manifest: ...
     def deliver(self, *, only_due: bool = ...) -> None: ...
     def maintain(self) -> None: ...
     def tell(self, kind: str, name: str, error: WindrowError | None) -> None: ...
@@ -391,7 +388,7 @@ class Loop:
             return
         del self.promises[: len(promises)]  # more may have come meanwhile
         self._watched.committed()
-        crash_point("before-source-told")
+        crash.crash_point("before-source-told")
         for each in taken:
             each.source.committed(each.end, self.engine.last.number)
             suspect = self._suspects.get(each.stream)
@@ -405,7 +402,7 @@ class Loop:
         source, end, record = taken.source, taken.end, self.engine.streams[taken.stream]
         with _told_of(taken.stream):
             frame = source.frame(record.read.offsets, end)
-        read = SourceState(source.fingerprint, end.at)
+        read = manifest.SourceState(source.fingerprint, end.at)
         around = time.perf_counter() - began
         keys = source.keys(end)
 

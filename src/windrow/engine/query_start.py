@@ -18,21 +18,17 @@ from hashlib import blake2b
 from logging import getLogger
 from typing import TYPE_CHECKING, Protocol
 
+from windrow.algebra import Aggregate, Emit, Scan, Window
 from windrow.algebra.aggregates.user import definitions
 from windrow.algebra.canonical import canonical_text, plan_of
-from windrow.algebra.explain.facts import repetition
-from windrow.algebra.explain.operators import quantity
-from windrow.algebra.operators import Aggregate
-from windrow.algebra.plan import Emit, Scan, Window
+from windrow.algebra.explain import facts, operators
 from windrow.engine.records import QueryRecord, StreamRecord, query_text
 from windrow.errors import QueryError, StateError
 from windrow.execution.bundle import Bundle
 from windrow.kernels.relational.state_transfer import why_not_rebuilt
 from windrow.language.catalog import StandingQuery
 from windrow.optimizer.costs import total_cost
-from windrow.physical import PhysicalPlan, plan_query
-from windrow.physical.identity import RecordedPlan
-from windrow.physical.units import GeneralUnit, UnionUnit
+from windrow.physical import PhysicalPlan, identity, plan_query, units
 from windrow.windows.domain import IMPLICIT, Domain
 from windrow.windows.progress import NoPolicy
 
@@ -92,10 +88,10 @@ def begun(
         name = f"{query.name}@{commit + 1}"
         physical = basis.planner(query.plan, basis.statistics, by_group=basis.by_group)
     else:
-        name, plan = stored.options["id"], RecordedPlan.from_json(stored.options["plan"])
+        name, plan = stored.options["id"], identity.RecordedPlan.from_json(stored.options["plan"])
         physical = plan.resumed(query.name, query.plan, basis.streams, basis.tables, basis.by_group)
     bundle = Bundle.of(name, physical, fingerprint, aggregates=used)
-    written = RecordedPlan.of(physical, bundle.unit)
+    written = identity.RecordedPlan.of(physical, bundle.unit)
     record = QueryRecord(query, physical, bundle, text, absorbed=commit, recorded=written)
     if stored is not None:
         record = record.resumed(stored)
@@ -108,7 +104,7 @@ def recorded(
     name: str, stored: QueryState, streams: Mapping[str, Stream], tables: Mapping[str, Table]
 ) -> QueryRecord:
     """A query as a manifest has it, though nobody declares it: by its plan, for the state that is of it."""
-    plan = RecordedPlan.from_json(stored.options["plan"])
+    plan = identity.RecordedPlan.from_json(stored.options["plan"])
     emit = plan_of(plan.text, streams, tables)
     query, found = StandingQuery(name, emit), []
     used = _user_aggregates(query)
@@ -140,11 +136,12 @@ def check_clock(name: str, plan: Emit, streams: Mapping[str, StreamRecord]) -> N
     """Refuse a query whose clock would stand still for ever: it has a window on an attribute of a stream that
     never ends, and nothing says how far that attribute is. Refused is also one that would tell the same
     answer a billion times a day, while nothing comes."""
-    period = repetition(plan)
+    period = facts.repetition(plan)
     if period is not None and plan.leaves[0].domain is Domain.TIME and period * _MOST_A_DAY < _DAY:
         raise QueryError(
             f"query `{name}` would answer {_DAY // period:,} times a day, whether rows come or not: rows stay"
-            f" in its windows, and every SLIDE of {quantity(period, Domain.TIME)} tells the answer again",
+            f" in its windows, and every SLIDE of {operators.quantity(period, Domain.TIME)} tells the"
+            " answer again",
             code="too-many-answers",
             hint="write a longer SLIDE, as in SLIDE 1 SECOND; or SELECT ISTREAM(…), to be told changes only",
         )
@@ -202,7 +199,11 @@ class Replanning:
         looked = 0
         while self._waiting and looked < MOST_AT_ONCE:
             record = queries.get(self._waiting.popleft())
-            if record is not None and isinstance(record.bundle.unit, GeneralUnit) and not _shares(record):
+            if (
+                record is not None
+                and isinstance(record.bundle.unit, units.GeneralUnit)
+                and not _shares(record)
+            ):
                 looked += 1
                 if why_never(record) is None:
                     change_if_worth(self._engine, record)
@@ -258,7 +259,7 @@ def _with_plan(engine: Between, record: QueryRecord, physical: PhysicalPlan) -> 
     told = f"was changed with commit {engine.last.number + 1}: cost {least} instead of {cost}"
     physical = replace(physical, changed=told)
     bundle = Bundle.of(record.id, physical, record.bundle.fingerprint, aggregates=record.bundle.aggregates)
-    recorded = RecordedPlan.of(physical, bundle.unit)
+    recorded = identity.RecordedPlan.of(physical, bundle.unit)
     return replace(record, physical=physical, bundle=bundle, recorded=recorded)
 
 
@@ -271,9 +272,9 @@ def why_never(record: QueryRecord) -> str | None:
     if record.bundle.carries_ends:
         return "an archive keeps its results"
     unit = record.bundle.unit
-    if not isinstance(unit, GeneralUnit):
+    if not isinstance(unit, units.GeneralUnit):
         return "it is answered from panes"
-    if isinstance(unit, UnionUnit):
+    if isinstance(unit, units.UnionUnit):
         return "it is a union of streams"
     return why_not_rebuilt(unit.program, unit.program)
 
@@ -284,8 +285,8 @@ def _why_not(before: QueryRecord, after: QueryRecord) -> str | None:
     if why is not None:
         return why
     one, other = before.bundle.unit, after.bundle.unit
-    assert isinstance(one, GeneralUnit)
-    if not isinstance(other, GeneralUnit):
+    assert isinstance(one, units.GeneralUnit)
+    if not isinstance(other, units.GeneralUnit):
         return "it would be answered from panes"
     if one.placement != other.placement:
         return "its rows would have to move between shards"

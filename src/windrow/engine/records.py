@@ -6,20 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from windrow.algebra import Field, Late, Schema, Stream, Table
 from windrow.algebra.canonical import canonical_text, thing_of
-from windrow.algebra.catalog import Late, Stream, Table
-from windrow.algebra.expressions import Field, Schema
 from windrow.engine.sharing.common_subplans import Membership, as_member
 from windrow.errors import QueryError, StateError
 from windrow.execution.bundle import Bundle
 from windrow.execution.shared import Seed
 from windrow.kernels.intake import Intake, Known
+from windrow.language import catalog, printer
 from windrow.language.binder.constants import written_type
-from windrow.language.catalog import StandingQuery
-from windrow.language.printer import print_query
-from windrow.physical import PhysicalPlan
-from windrow.physical.identity import RecordedPlan
-from windrow.physical.planner import Sharing
+from windrow.physical import PhysicalPlan, identity, planner
 from windrow.sinks import Sink
 from windrow.spark.sources import Source, is_bounded
 from windrow.state.manifest import Manifest, QueryState, SourceState, StreamState
@@ -175,7 +171,7 @@ class QueryRecord:
     """A standing query as it runs. `id` is its name and the commit it was registered with: a query that is
     dropped and created again is another one."""
 
-    query: StandingQuery
+    query: catalog.StandingQuery
     #: how it runs
     physical: PhysicalPlan
     bundle: Bundle
@@ -201,7 +197,7 @@ class QueryRecord:
     #: its place among queries that see the same rows; None if it is by itself
     member: Membership | None = None
     #: its plan as a manifest records it
-    recorded: RecordedPlan | None = None
+    recorded: identity.RecordedPlan | None = None
 
     @property
     def id(self) -> str:
@@ -240,9 +236,9 @@ class QueryRecord:
         return replace(self, status="failed", error=error, shares=(), seed=None)
 
     @property
-    def plan(self) -> RecordedPlan:
+    def plan(self) -> identity.RecordedPlan:
         """Its plan as a manifest records it."""
-        return self.recorded or RecordedPlan.of(self.physical, self.bundle.unit)
+        return self.recorded or identity.RecordedPlan.of(self.physical, self.bundle.unit)
 
     @property
     def running(self) -> PhysicalPlan:
@@ -261,13 +257,13 @@ class QueryRecord:
         bundle = as_member(self.bundle, self.physical.emit, member)
         return replace(self, bundle=bundle, member=member)._written()
 
-    def among(self, sharing: Sharing) -> QueryRecord:
+    def among(self, sharing: planner.Sharing) -> QueryRecord:
         """The same, with what it has in common with others."""
         recorded = replace(self.plan, sharing=sharing)
         return replace(self, physical=self.physical.among(sharing), recorded=recorded)
 
     def _written(self) -> QueryRecord:
-        return replace(self, recorded=RecordedPlan.of(self.physical, self.bundle.unit))
+        return replace(self, recorded=identity.RecordedPlan.of(self.physical, self.bundle.unit))
 
     def resumed(self, stored: QueryState) -> QueryRecord:
         """The same, where a manifest has it."""
@@ -327,9 +323,9 @@ class Registered(Protocol):
     def store(self) -> Store: ...
 
 
-def query_text(query: StandingQuery) -> str:
+def query_text(query: catalog.StandingQuery) -> str:
     """The query as a manifest keeps it, for people and for the fingerprint. Not every plan has SQL."""
     try:
-        return print_query(query.plan)
+        return printer.print_query(query.plan)
     except QueryError:
         return canonical_text(query.plan)

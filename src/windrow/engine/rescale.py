@@ -28,10 +28,7 @@ from typing import Any
 
 import polars as pl
 
-from windrow.algebra.expressions import ColumnRef
-from windrow.algebra.operators import Aggregate, TableJoin
-from windrow.algebra.plan import Emit, Plan
-from windrow.algebra.types import DataType
+from windrow.algebra import Aggregate, ColumnRef, DataType, Emit, Plan, TableJoin
 from windrow.engine.query_start import recorded
 from windrow.engine.records import QueryRecord, stream_of
 from windrow.engine.sharing.shared_state import Common
@@ -43,8 +40,7 @@ from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.columnar.hashing import shards_of, split
 from windrow.kernels.panes.subtract_on_evict import TOTAL
 from windrow.kernels.relational import emission, implementations, negation, signed_rows
-from windrow.kernels.relational.internal.build import Outliving
-from windrow.kernels.relational.internal.operators import WindowRuns
+from windrow.kernels.relational.internal import build, operators
 from windrow.kernels.relational.operator import Operator
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.windows.leaf import WHO
@@ -196,8 +192,8 @@ class RowStates:
         """
         ids = [name for name in frame.columns if name == WHO or name.startswith(signed_rows.ID)]
         operator, _ = self._known.get(place, (None, []))
-        if isinstance(operator, Outliving):
-            windows = [source for source in operator.sources if isinstance(source, WindowRuns)]
+        if isinstance(operator, build.Outliving):
+            windows = [source for source in operator.sources if isinstance(source, operators.WindowRuns)]
             ids = [name for name in ids if any(name in (each.id, each.numbered) for each in windows)]
         if not self.shards.unites or not ids:
             return frame

@@ -14,8 +14,7 @@ from dataclasses import replace
 
 from windrow.engine.output.outbox import asking
 from windrow.engine.records import StreamRecord
-from windrow.execution.delta_file import WriteTarget
-from windrow.execution.kept_rows import KeptWriter, read_kept, span_of
+from windrow.execution import delta_file, kept_rows
 from windrow.state.manifest import ChunkRef
 from windrow.windows.domain import INFINITY, Instant
 
@@ -29,7 +28,7 @@ SIZE = "size"
 
 
 def tidied(
-    record: StreamRecord, kept: Sequence[ChunkRef], place: WriteTarget
+    record: StreamRecord, kept: Sequence[ChunkRef], place: delta_file.WriteTarget
 ) -> tuple[StreamRecord, list[ChunkRef]]:
     """A stream and all sub-windows, after those of this stream were seen to."""
     mine = of_stream(kept, record.stream.name)
@@ -37,7 +36,7 @@ def tidied(
     if record.stream.keep is None:
         return replace(record, kept_from=None), others
     left = [ref for ref in mine if not _is_old(record, ref, mine)]
-    gone = [span_of(ref)[1] + 1 for ref in mine if ref not in left]
+    gone = [kept_rows.span_of(ref)[1] + 1 for ref in mine if ref not in left]
     assert record.kept_from is not None
     record = replace(record, kept_from=max([record.kept_from, *gone]))
     return record, others + _put_together(record, left, place)
@@ -46,7 +45,7 @@ def tidied(
 def of_stream(kept: Sequence[ChunkRef], stream: str) -> list[ChunkRef]:
     """The sub-windows of one stream, the one whose rows end first first."""
     mine = [ref for ref in kept if ref.metadata["stream"] == stream]
-    return sorted(mine, key=lambda ref: (span_of(ref)[1], ref.name))
+    return sorted(mine, key=lambda ref: (kept_rows.span_of(ref)[1], ref.name))
 
 
 def present(record: StreamRecord) -> Instant:
@@ -58,15 +57,21 @@ def present(record: StreamRecord) -> Instant:
 
 def _is_old(record: StreamRecord, ref: ChunkRef, all_refs: Sequence[ChunkRef]) -> bool:
     """Whether no row of a sub-window has to be kept."""
-    keep, now, last = record.stream.keep, present(record), span_of(ref)[1]
+    keep, now, last = record.stream.keep, present(record), kept_rows.span_of(ref)[1]
     assert keep is not None
     if keep.ticks is not None:
         return last <= now - keep.ticks
-    later = [other for other in all_refs if last < span_of(other)[0] and span_of(other)[1] <= now]
+    later = [
+        other
+        for other in all_refs
+        if last < kept_rows.span_of(other)[0] and kept_rows.span_of(other)[1] <= now
+    ]
     return sum(other.rows for other in later) >= (keep.rows or 0)
 
 
-def _put_together(record: StreamRecord, refs: list[ChunkRef], place: WriteTarget) -> list[ChunkRef]:
+def _put_together(
+    record: StreamRecord, refs: list[ChunkRef], place: delta_file.WriteTarget
+) -> list[ChunkRef]:
     """All sub-windows, after as many merges as the new ones among them make necessary."""
     new = [ref for ref in refs if ref.metadata["commit"] == place.commit]
     merges = len(new) // (TOGETHER - 1) + 1
@@ -76,9 +81,9 @@ def _put_together(record: StreamRecord, refs: list[ChunkRef], place: WriteTarget
         left -= sum(ref.bytes for ref in same)
         if not same or left < 0:
             break
-        with KeptWriter(place, record.stream, **{SIZE: _size(same[0]) + 1}) as writer:
+        with kept_rows.KeptWriter(place, record.stream, **{SIZE: _size(same[0]) + 1}) as writer:
             for ref in same:
-                writer.add(read_kept(place.store, ref, record.stream))
+                writer.add(kept_rows.read_kept(place.store, ref, record.stream))
         assert writer.ref is not None
         gone = {ref.name for ref in same}
         refs = [*(ref for ref in refs if ref.name not in gone), writer.ref]
@@ -88,7 +93,7 @@ def _put_together(record: StreamRecord, refs: list[ChunkRef], place: WriteTarget
 def _mergeable(record: StreamRecord, refs: Sequence[ChunkRef]) -> list[ChunkRef]:
     """Files of the least size of which enough end about the same time; none if there are none."""
     small = [ref for ref in refs if ref.bytes <= MOST_BYTES // 2]
-    small.sort(key=lambda ref: (span_of(ref)[1], ref.name))
+    small.sort(key=lambda ref: (kept_rows.span_of(ref)[1], ref.name))
     for size in sorted({_size(ref) for ref in small}):
         same = [ref for ref in small if _size(ref) == size]
         for first in range(len(same) - TOGETHER + 1):
@@ -109,7 +114,7 @@ def _fits(record: StreamRecord, refs: Sequence[ChunkRef]) -> bool:
     if sum(ref.bytes for ref in refs) > MOST_BYTES:
         return False
     if keep.ticks is not None:
-        return span_of(refs[-1])[1] - span_of(refs[0])[1] <= keep.ticks // _PARTS
+        return kept_rows.span_of(refs[-1])[1] - kept_rows.span_of(refs[0])[1] <= keep.ticks // _PARTS
     return sum(ref.rows for ref in refs) <= (keep.rows or 0) // _PARTS
 
 

@@ -16,8 +16,7 @@ from windrow.algebra.catalog import Stream, form_text
 from windrow.algebra.explain.operators import policy, resolution_text
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.values import instant
-from windrow.engine.declarations import checked
-from windrow.engine.gaps import all_gaps
+from windrow.engine import declarations, gaps
 from windrow.errors import QueryError
 from windrow.language.catalog import Catalog, Entry, StandingArchive, StandingQuery
 
@@ -127,19 +126,19 @@ class ArchiveView:
     def _reading(self) -> AbstractContextManager[Reading]:
         return self._archives.reading(self._kept.spec.name)
 
-    @checked
+    @declarations.checked
     def probe(self, key: Any, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The valid rows with this key."""
         with self._reading() as reading:
             return reading.find(key, at=_instant(at), columns=columns)
 
-    @checked
+    @declarations.checked
     def range(self, low: Any, high: Any, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """The valid rows with keys from `low` to `high`, both included; None is no bound."""
         with self._reading() as reading:
             return reading.find_between(low, high, at=_instant(at), columns=columns)
 
-    @checked
+    @declarations.checked
     def scan(self, *, at: Any = None, columns: Sequence[str] | None = None) -> pa.Table:
         """All valid rows."""
         with self._reading() as reading:
@@ -211,7 +210,7 @@ def explain_archive(archive: ArchiveView) -> pa.Table:
 
 def show_gaps(queries: Mapping[str, Query]) -> pa.Table:
     """The windows that were left out under overload."""
-    return all_gaps({name: query.gaps for name, query in queries.items()})
+    return gaps.all_gaps({name: query.gaps for name, query in queries.items()})
 
 
 def show_queries(queries: Mapping[str, Query]) -> pa.Table:

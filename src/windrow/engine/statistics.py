@@ -17,14 +17,12 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from windrow.algebra import canonical, catalog, expressions, types
-from windrow.algebra import operators as ops
+from windrow.algebra import canonical, catalog, expressions, operators as ops, types
 from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.execution.relational import OF, states_of
 from windrow.kernels.relational.state_transfer import held_rows
-from windrow.optimizer.flows import Statistics
-from windrow.optimizer.optimizer import normalise
+from windrow.optimizer import flows, optimizer
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.shedding.load import OperatorWork
 from windrow.state.manifest import Manifest
@@ -219,17 +217,17 @@ class ObservedStatistics:
             expected = rate * _units(scan.stream, window.range)
             yield _key(predicate, scan), min(1.0, max(rows, 1) / max(expected, 1.0))
 
-    def statistics(self, tables: Mapping[str, int], plan: Emit | None = None) -> Statistics:
+    def statistics(self, tables: Mapping[str, int], plan: Emit | None = None) -> flows.Statistics:
         """For the planner: of streams and tables, and of the conditions of a query."""
         found = {}
-        nodes = () if plan is None or not self.passing else normalise(plan).plan.walk()
+        nodes = () if plan is None or not self.passing else optimizer.normalise(plan).plan.walk()
         for condition in filter(None, map(_condition, nodes)):
             predicate, _, scan = condition
             if (key := _key(predicate, scan)) in self.passing:
                 found[predicate] = self.passing[key]
         sizes = {name: float(rows) for name, rows in tables.items()}
         known = dict(self.rates), dict(self.distinct)
-        return Statistics(*known, selectivities=found, table_rows=sizes)
+        return flows.Statistics(*known, selectivities=found, table_rows=sizes)
 
 
 def _condition(node: Plan) -> tuple[expressions.Expression, RangeWindow, Scan] | None:

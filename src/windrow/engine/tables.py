@@ -23,8 +23,7 @@ from typing import Any, Protocol
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.catalog import Table, TableKind
-from windrow.algebra.expressions import Field, Schema
+from windrow.algebra import Field, Schema, Table, TableKind
 from windrow.engine.records import schema_of
 from windrow.errors import DataError, StateError
 from windrow.execution.delta_file import TABLE, Spool, WriteTarget

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, Never, Protocol, TypeVar
 from windrow.algebra.canonical import canonical_text
 from windrow.algebra.explain.operators import Spelling
 from windrow.algebra.explain.warnings import Warned, stream_warnings
-from windrow.engine import declarations, explain, tables
-from windrow.engine.display import facts_html, plot, table_html, watch
+from windrow.engine import declarations, display, explain, records, tables
 from windrow.engine.gaps import gap_table, with_gaps
 from windrow.engine.output.outbox import published_schema
-from windrow.engine.records import QueryRecord, Registered, StreamRecord
 from windrow.engine.sharing.arrangement import with_sharing
 from windrow.errors import QueryError, WindrowError, nearest
 from windrow.kernels.columnar.columns import frame_of, published, rows_schema
@@ -32,7 +30,7 @@ from windrow.optimizer.optimizer import RULES_ALONE
 from windrow.physical.units import GeneralUnit
 from windrow.sinks import MemorySink
 from windrow.spark.failures import job_failed
-from windrow.state.manifest import Facts
+from windrow.state.manifest import Facts, Manifest
 from windrow.state.shard import Shard
 from windrow.windows.domain import INFINITY, Domain, Instant
 
@@ -53,7 +51,6 @@ if TYPE_CHECKING:
     from windrow.language.catalog import StandingQuery
     from windrow.physical import PhysicalPlan
     from windrow.spark.frames import DataFrame, SparkSession
-    from windrow.state.manifest import Manifest
     from windrow.state.store import Store
 
 
@@ -61,7 +58,7 @@ if TYPE_CHECKING:
 _OF = "\0"
 
 
-def observed(store: Store, last: Manifest, query: QueryRecord, common: Common) -> tuple[str, ...]:
+def observed(store: Store, last: Manifest, query: records.QueryRecord, common: Common) -> tuple[str, ...]:
     """The size of each operator's state, the largest first, what was seen of values, and how much was
     answered. A query that shares has the state of its shared state."""
     unit, shared_state = query.bundle.unit, common.shared_state_of(query.shares) if query.shares else None
@@ -82,7 +79,7 @@ def observed(store: Store, last: Manifest, query: QueryRecord, common: Common) -
     return (*(lines or ["no state"]), f"answered: {_counted(query.rows)} rows, up to commit {last.number}")
 
 
-def _values(store: Store, last: Manifest, query: QueryRecord, common: Common) -> Iterator[str]:
+def _values(store: Store, last: Manifest, query: records.QueryRecord, common: Common) -> Iterator[str]:
     """Of each argument whose values are counted, for the query or for several: how many differ, and what
     follows from it."""
     unit, shards = query.bundle.unit, [Shard(store, refs) for n, refs in last.chunks.items() if n >= 0]
@@ -172,7 +169,7 @@ class Named(dict[str, _View]):
 
     def _repr_html_(self) -> str:
         listed = {name: str(view) for name, view in self.items()}
-        return facts_html(_PLURALS.get(self._kind, f"{self._kind}s"), listed)
+        return display.facts_html(_PLURALS.get(self._kind, f"{self._kind}s"), listed)
 
 
 @dataclass(frozen=True)
@@ -230,7 +227,7 @@ def _still(record: _Record | None, kind: str, name: str) -> _Record:
     return record
 
 
-class RunningQueries(Registered, Protocol):
+class RunningQueries(records.Registered, Protocol):
     """An engine, as far as a view of a query looks into it."""
 
     common: Common
@@ -242,7 +239,7 @@ class RunningQueries(Registered, Protocol):
 
     def note_sharing(self) -> None: ...
     def would_run(self, query: StandingQuery) -> PhysicalPlan: ...
-    def leader_of(self, record: QueryRecord) -> QueryRecord | None: ...
+    def leader_of(self, record: records.QueryRecord) -> records.QueryRecord | None: ...
 
 
 class QuerySession(Protocol):
@@ -260,7 +257,7 @@ class Query:
 
     def __init__(self, engine: RunningQueries, name: str, session: QuerySession) -> None:
         self._engine, self.name, self._session = engine, name, session
-        self._stopped: QueryRecord | None = None
+        self._stopped: records.QueryRecord | None = None
 
     def __repr__(self) -> str:
         status = self.progress.status if self._stopped is None else "stopped"
@@ -272,11 +269,11 @@ class Query:
         if self._stopped is None:
             progress = self.progress
             facts |= {"status": progress.status, "watermark": self.watermark, "shares": progress.shares}
-        last = table_html(self.results()) if isinstance(record.sink, MemorySink) else ""
-        return facts_html(f"query {self.name}", facts, last)
+        last = display.table_html(self.results()) if isinstance(record.sink, MemorySink) else ""
+        return display.facts_html(f"query {self.name}", facts, last)
 
     @property
-    def _record(self) -> QueryRecord:
+    def _record(self) -> records.QueryRecord:
         found = self._stopped if self._stopped is not None else self._engine.queries.get(self.name)
         return _still(found, "query", self.name)
 
@@ -434,16 +431,16 @@ class Query:
 
         `y` are the numbers to draw, all of them by default; `by` are the columns that tell lines apart.
         """
-        return plot(self.results(), self.name, _several(y), _several(by), ax)
+        return display.plot(self.results(), self.name, _several(y), _several(by), ax)
 
     @declarations.checked
     def watch(self, seconds: float | None = None, rows: int = 10) -> None:
         """Its newest answers in a notebook, live, until the run ends, the time is over, or one interrupts."""
 
         def html() -> str:
-            return table_html(self.results(), f"{self.name}, watermark {self.watermark}", rows)
+            return display.table_html(self.results(), f"{self.name}, watermark {self.watermark}", rows)
 
-        watch(html, lambda: not self._session.is_running, seconds)
+        display.watch(html, lambda: not self._session.is_running, seconds)
 
     def to_spark(self) -> DataFrame:
         """The same as a Spark DataFrame."""
@@ -514,7 +511,7 @@ class TableView:
 
     def _repr_html_(self) -> str:
         facts = {"kind": self.kind, "rows": len(self)}
-        return facts_html(f"table {self.name}", facts, table_html(self.rows()))
+        return display.facts_html(f"table {self.name}", facts, display.table_html(self.rows()))
 
     def __len__(self) -> int:
         return self._record.rows
@@ -550,7 +547,7 @@ class TableView:
 class StreamView:
     """A stream that is registered."""
 
-    def __init__(self, engine: Registered, name: str) -> None:
+    def __init__(self, engine: records.Registered, name: str) -> None:
         self._engine, self.name = engine, name
 
     def __repr__(self) -> str:
@@ -566,10 +563,10 @@ class StreamView:
             "late": progress.late,
             "shed": progress.shed or None,
         }
-        return facts_html(f"stream {self.name}", facts)
+        return display.facts_html(f"stream {self.name}", facts)
 
     @property
-    def _record(self) -> StreamRecord:
+    def _record(self) -> records.StreamRecord:
         return _still(self._engine.streams.get(self.name), "stream", self.name)
 
     @property

@@ -24,8 +24,7 @@ from windrow.kernels.relational.program import Parts, SubplanView
 from windrow.kernels.shared.shared_state import SharedState
 from windrow.physical import PhysicalPlan
 from windrow.physical.units import SlidingUnit, Unit, unit_of
-from windrow.windows.domain import ROW_NUM, Instant
-from windrow.windows.spec import SlideGrid
+from windrow.windows import ROW_NUM, Instant, SlideGrid
 
 
 @dataclass(frozen=True)

@@ -13,22 +13,17 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.execution import ingest
-from windrow.execution import reports as task_reports
-from windrow.execution.delta_file import Spool, WriteTarget, key_types, open_files, tables_of
+from windrow.execution import delta_file, ingest, reports as task_reports
 from windrow.execution.relational import OF, Moving, QueryWork, admitted, advance, replanned
 from windrow.execution.shared import SharedWork, operator_of, pane_grids_of
 from windrow.kernels.clock import PaneClock
-from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.hashing import split
-from windrow.kernels.panes.pane_tables import merge_tables
-from windrow.kernels.panes.program import Level
+from windrow.kernels.columnar import columns, hashing
+from windrow.kernels.panes import pane_tables, program
 from windrow.kernels.shared import kernel as shared_kernel
 from windrow.kernels.shared.shared_state import instants
 from windrow.kernels.state import Delta, State
 from windrow.physical.units import GeneralUnit, SlidingUnit
-from windrow.state.manifest import ChunkRef
-from windrow.state.names import OUTBOX
+from windrow.state import manifest, names
 from windrow.state.shard import Shard, change_shard
 from windrow.windows.domain import INFINITY
 
@@ -47,10 +42,10 @@ class CloseTask:
     """One stage of the close job."""
 
     stage: int
-    place: WriteTarget
+    place: delta_file.WriteTarget
     work: tuple[QueryWork, ...]
     #: the state files of each shard of this stage
-    files: Mapping[int, tuple[ChunkRef, ...]]
+    files: Mapping[int, tuple[manifest.ChunkRef, ...]]
     #: the queries and shared states there are; state of any other is let go of
     alive: frozenset[str] = frozenset()
     #: shared states to move, each for all its queries
@@ -77,7 +72,7 @@ class _Run:
         self.task, self.shard, self.place = task, shard, task.place
         self.number = task.stage * task.place.shards + shard
         self.before = Shard(task.place.store, task.files.get(self.number, ()))
-        self.outbox = Spool(task.place, self.number, OUTBOX)
+        self.outbox = delta_file.Spool(task.place, self.number, names.OUTBOX)
         self.report = task_reports.Closed(self.number, task.stage)
         self.routed: list[pa.RecordBatch] = []
         self.passed_on: list[pa.RecordBatch] = []
@@ -95,7 +90,7 @@ class _Run:
     def run(self) -> task_reports.Closed:
         """Move every query that has a level here."""
         task, before = self.task, self.before
-        files: list[ChunkRef] = []
+        files: list[manifest.ChunkRef] = []
         with self.outbox, change_shard(before, self.place.new_name(self.number), files) as change:
 
             def keep(states: Mapping[str, State]) -> None:
@@ -139,7 +134,9 @@ class _Run:
         """The next state of a shared state, all its queries being answered; a fault of each if that fails."""
         operator, shared_state = operator_of(work.name), work.turn.shared_state
         try:
-            delta = pane_grids_of(open_files(self.place.store, work.deltas), shared_state, self.shard)
+            delta = pane_grids_of(
+                delta_file.open_files(self.place.store, work.deltas), shared_state, self.shard
+            )
             found = shared_kernel.advance(work.turn, self.before.state(operator), delta)
             followers = {asker.query: asker.followers for asker in work.turn.askers}
             for pack in found.packs:
@@ -179,7 +176,7 @@ class _Run:
 
     def _advanced(self, work: QueryWork, unit: GeneralUnit) -> Mapping[str, State]:
         moving = self.moving.setdefault(work.query.files, Moving(self.shard, self.place.shards))
-        files = open_files(self.place.store, work.deltas)
+        files = delta_file.open_files(self.place.store, work.deltas)
         after, answers, pieces = advance(unit, work, files, self.before, moving)
         first: int | None = None
         if work.complete_from is not None and unit.memory is not None:
@@ -204,15 +201,15 @@ class _Run:
                 for query in users[name]:
                     self.report.seconds[query] += part.seconds / len(users[name])
 
-    def _delta(self, work: QueryWork, unit: SlidingUnit, level: Level) -> Delta:
+    def _delta(self, work: QueryWork, unit: SlidingUnit, level: program.Level) -> Delta:
         if self.task.stage == 0:
-            files = open_files(self.place.store, work.deltas)
-            tables = tables_of(files, work.query.name, unit.program, self.shard)
+            files = delta_file.open_files(self.place.store, work.deltas)
+            tables = delta_file.tables_of(files, work.query.name, unit.program, self.shard)
             if work.seed is not None:
                 layouts = level.answers.measures.layouts
                 brought = work.seed.tables(self.before.state(f"{work.seed.shared_state}{OF}0"), unit.program)
                 both = {name: [each[name] for each in (brought, tables) if name in each] for name in layouts}
-                tables = merge_tables(both, layouts)
+                tables = pane_tables.merge_tables(both, layouts)
             return Delta({name: frame.to_arrow() for name, frame in tables.items()}, work.latest)
         return _from_below(level, self.incoming.get(work.query.name, []), work.clock)
 
@@ -224,7 +221,7 @@ class _Run:
                 self.outbox.writer.add(work.query.name, table)
                 self.report.rows[work.query.name] += table.num_rows
 
-    def _route(self, query: str, level: Level, answers: Iterator[pa.Table], clock: PaneClock) -> None:
+    def _route(self, query: str, level: program.Level, answers: Iterator[pa.Table], clock: PaneClock) -> None:
         """The answers as pane states of the next level, each to the shard its group is in."""
         pieces: dict[int, dict[str, list[pl.DataFrame]]] = {}
         latest: int | None = None
@@ -234,11 +231,11 @@ class _Run:
             last = level.latest(rows, clock.plain)
             latest = max((w for w in (latest, last) if w is not None), default=None)
             for name, frame in level.tables(rows).items():
-                for shard, part in split(frame, key_types(level), self.place.shards):
+                for shard, part in hashing.split(frame, delta_file.key_types(level), self.place.shards):
                     pieces.setdefault(shard, {}).setdefault(name, []).append(part)
         # every shard learns which window is the last, those without rows too
         for shard in range(self.place.shards) if latest is not None else ():
-            merged = merge_tables(pieces.get(shard, {}), level.answers.measures.layouts)
+            merged = pane_tables.merge_tables(pieces.get(shard, {}), level.answers.measures.layouts)
             tables = {name: frame.to_arrow() for name, frame in merged.items()}
             found = Routed(query, tables, latest)
             self.routed.append(task_reports.message(task_reports.ROUTED, found, shard))
@@ -249,7 +246,7 @@ def _complete(table: pa.Table, work: QueryWork, unit: SlidingUnit) -> pa.Table:
     cut = unit.program.query.cut
     if work.complete_from is None or cut.range is None:
         return table
-    frame = to_frame(table)
+    frame = columns.to_frame(table)
     return frame.filter(pl.col("#at") - cut.range >= work.complete_from).to_arrow()
 
 
@@ -260,12 +257,12 @@ def _kept(table: pa.Table, drops: Callable[[int], bool]) -> pa.Table:
     return table.filter(pc.invert(pc.is_in(ends, pa.array(gone, ends.type)))) if gone else table
 
 
-def _from_below(level: Level, routed: list[Routed], clock: PaneClock) -> Delta:
+def _from_below(level: program.Level, routed: list[Routed], clock: PaneClock) -> Delta:
     found: dict[str, list[pl.DataFrame]] = {}
     for piece in routed:
         for name, table in piece.tables.items():
-            found.setdefault(name, []).append(to_frame(table))
-    merged = merge_tables(found, level.answers.measures.layouts)
+            found.setdefault(name, []).append(columns.to_frame(table))
+    merged = pane_tables.merge_tables(found, level.answers.measures.layouts)
     known = [piece.latest for piece in routed if piece.latest is not None]
     reached = level.query.cut.due(clock.before)
     known += [int(reached)] if not known and abs(reached) != INFINITY else []

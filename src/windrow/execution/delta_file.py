@@ -19,13 +19,11 @@ import polars as pl
 
 from windrow.algebra.types import DataType
 from windrow.execution.reports import Fault, fault_of
+from windrow.kernels import intake, state
 from windrow.kernels.aggregates.measures import GROUPS
-from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.hashing import split
-from windrow.kernels.intake import Known
+from windrow.kernels.columnar import columns, hashing
 from windrow.kernels.panes.pane_tables import merge_panes, merge_tables
 from windrow.kernels.panes.program import Level, PaneProgram
-from windrow.kernels.state import PANE
 from windrow.physical.native_sql import native_query
 from windrow.state import chunk, manifest, names
 from windrow.state.store import Store
@@ -114,7 +112,7 @@ class Gathering(ABC):
     def put(self, spool: Spool, shards: int) -> None:
         """Write what was gathered, each shard's rows by themselves."""
         for table, waiting in self._waiting.items() if self.fault is None else ():
-            for shard, rows in split(self._merged(table, waiting), self._routes(table), shards):
+            for shard, rows in hashing.split(self._merged(table, waiting), self._routes(table), shards):
                 spool.writer.add((QUERY, self.name, table, shard), rows.to_arrow(), *self._bounds(rows))
 
     @abstractmethod
@@ -137,7 +135,7 @@ class Gathering(ABC):
 class PaneGathering(Gathering):
     """The pane states of one query."""
 
-    def __init__(self, query: str, program: PaneProgram, known: Known) -> None:
+    def __init__(self, query: str, program: PaneProgram, known: intake.Known) -> None:
         super().__init__(query, [query])
         self.level, self.source = program.bottom, program.column(known)
         self.clock = program.clock(known, known)
@@ -155,12 +153,12 @@ class PaneGathering(Gathering):
         return key_types(self.level)
 
     def _bounds(self, rows: pl.DataFrame) -> tuple[int, ...]:
-        return rows[PANE].min(), rows[PANE].max()  # type: ignore[return-value]
+        return rows[state.PANE].min(), rows[state.PANE].max()  # type: ignore[return-value]
 
 
 def sections(files: Iterable[chunk.OpenChunk], key: chunk.Key) -> list[pl.DataFrame]:
     """What is under a key in delta files."""
-    return [to_frame(file.read(key)) for file in files if key in file.keys]
+    return [columns.to_frame(file.read(key)) for file in files if key in file.keys]
 
 
 def tables_of(
@@ -173,7 +171,7 @@ def tables_of(
     if native is not None:
         # other queries cut finer: several panes of the feed are one of this query
         panes = [native.panes(feed) for feed in sections(files, (FEED, native.feed, shard))]
-        found[GROUPS] += [groups.merge(each, [PANE, *groups.keys]) for each in panes]
+        found[GROUPS] += [groups.merge(each, [state.PANE, *groups.keys]) for each in panes]
     return merge_tables(found, layouts)
 
 

@@ -14,19 +14,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.catalog import Stream
-from windrow.algebra.expressions import Field, Schema
+from windrow.algebra import Field, Schema, Stream
 from windrow.errors import DataError, WindrowError
-from windrow.execution import kept_rows, malformed_rows, relational, shared
-from windrow.execution.bundle import Arrived, Bundle, as_declared, parted
-from windrow.execution.delta_file import FEED, Gathering, PaneGathering, Spool, WriteTarget
+from windrow.execution import bundle, delta_file, kept_rows, malformed_rows, relational, shared
 from windrow.execution.reports import Ingested, IngestTask, late_section, timed
-from windrow.kernels.columnar.columns import frame_from_arrow
-from windrow.kernels.columnar.hashing import split
+from windrow.kernels.columnar import columns, hashing
 from windrow.kernels.intake import Intake, Observed, moments_of
 from windrow.kernels.relational.signed_rows import VE, VS, N
-from windrow.physical.native_sql import BEGIN, COUNT, GREATEST, NO_ROW, SHED, Feed, native_query
-from windrow.physical.units import SlidingUnit
+from windrow.physical import native_sql, units
 from windrow.state.names import OUTBOX, RESERVED
 from windrow.windows.domain import ARRIVAL_TS, FARTHEST, ROW_NUM, too_far
 from windrow.windows.progress import Batch
@@ -121,9 +116,9 @@ def cells_of(shed: Intervals) -> ShedCells:
 class RowsTask(IngestTask):
     """The rows of a batch, which come to it, to pane states, for every query by itself."""
 
-    batch: Arrived
+    batch: bundle.Arrived
     now: int
-    place: WriteTarget
+    place: delta_file.WriteTarget
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
         try:
@@ -143,7 +138,7 @@ class RowsTask(IngestTask):
         observed: list[Observed] = []
         shed = malformed = 0
         spent: dict[str, float] = {}
-        with Spool(place, folder=OUTBOX) as outbox, kept_rows.KeptWriter(place, stream) as kept:
+        with delta_file.Spool(place, folder=OUTBOX) as outbox, kept_rows.KeptWriter(place, stream) as kept:
             for rows in batches:
                 frame, left_out = self._read(rows, intake, outbox)
                 malformed += left_out
@@ -165,13 +160,13 @@ class RowsTask(IngestTask):
                     outbox.writer.add(archived_section(stream_source(stream.name)), accepted.to_arrow())
                 if late_sink is not None and judged.late.height:
                     outbox.writer.add(late_sink, judged.late.to_arrow())
-        with Spool(place, stream=stream.name) as spool:
+        with delta_file.Spool(place, stream=stream.name) as spool:
             for each in own:
                 with timed(spent, *each.names):
                     each.put(spool, place.shards)
             for shared_state in common:
                 shared_state.put(spool, place.shards)
-        everything: list[Gathering] = [*own, *common]
+        everything: list[delta_file.Gathering] = [*own, *common]
         return Ingested(
             stream.name,
             Observed.all(observed),
@@ -185,16 +180,18 @@ class RowsTask(IngestTask):
             malformed=malformed,
         )
 
-    def _read(self, rows: pa.RecordBatch, intake: Intake, outbox: Spool) -> tuple[pl.DataFrame, int]:
+    def _read(
+        self, rows: pa.RecordBatch, intake: Intake, outbox: delta_file.Spool
+    ) -> tuple[pl.DataFrame, int]:
         """The rows of a batch, and how many were malformed; these are put away, if a sink is to have them."""
         stream, sink = self.batch.stream, self.batch.malformed_sink
-        rest, told = parted(rows)
+        rest, told = bundle.parted(rows)
         left_out = 0
         if told is not None:
             left_out += len(told)
             if sink is not None:
                 outbox.writer.add(sink, malformed_rows.letters(told.to_pylist()))
-        frame = frame_from_arrow(as_declared(rest, stream.schema), stream.schema)
+        frame = columns.frame_from_arrow(bundle.as_declared(rest, stream.schema), stream.schema)
         if self.batch.hands_on and stream.domain.resolution is not None:
             frame, stray = intake.sound(frame)
             left_out += stray.height
@@ -207,18 +204,18 @@ class RowsTask(IngestTask):
         own = self.batch.own.get(query, ())
         return without(needed, self.batch.stream.wattr, own) if own != self.batch.shed else needed
 
-    def _gathering(self, queries: Sequence[Bundle]) -> Gathering:
+    def _gathering(self, queries: Sequence[bundle.Bundle]) -> delta_file.Gathering:
         unit, stream, known = queries[0].unit, self.batch.stream.name, self.batch.known
-        if isinstance(unit, SlidingUnit):
+        if isinstance(unit, units.SlidingUnit):
             (query,) = queries
-            return PaneGathering(query.name, unit.program, known)
+            return delta_file.PaneGathering(query.name, unit.program, known)
         everything = {**self.batch.others, stream: known}
         return relational.RowsGathering(queries, unit, stream, everything, self.batch.held)
 
 
-def _filed_together(queries: Iterable[Bundle]) -> Iterable[list[Bundle]]:
+def _filed_together(queries: Iterable[bundle.Bundle]) -> Iterable[list[bundle.Bundle]]:
     """Queries of a query group have the same rows filed, once for all of them."""
-    found: dict[str, list[Bundle]] = {}
+    found: dict[str, list[bundle.Bundle]] = {}
     for query in queries:
         found.setdefault(query.files, []).append(query)
     return found.values()
@@ -229,9 +226,9 @@ class FeedTask(IngestTask):
     """Natively aggregated panes to delta files; `observes` is false for all feeds of a batch but one."""
 
     stream: Stream
-    feed: Feed
-    place: WriteTarget
-    queries: tuple[Bundle, ...]
+    feed: native_sql.Feed
+    place: delta_file.WriteTarget
+    queries: tuple[bundle.Bundle, ...]
     observes: bool = True
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
@@ -240,25 +237,28 @@ class FeedTask(IngestTask):
         if not received:
             return Ingested(self.stream.name)
         frame = self._frame(pa.Table.from_batches(received))
-        malformed = frame[BEGIN].eq(NO_ROW).fill_null(False)
-        refused, frame = int(frame.filter(malformed)[COUNT].sum()), frame.filter(~malformed)
-        late, shed = frame[BEGIN].is_null(), frame[BEGIN].eq(SHED).fill_null(False)
+        malformed = frame[native_sql.BEGIN].eq(native_sql.NO_ROW).fill_null(False)
+        refused, frame = int(frame.filter(malformed)[native_sql.COUNT].sum()), frame.filter(~malformed)
+        late, shed = (
+            frame[native_sql.BEGIN].is_null(),
+            frame[native_sql.BEGIN].eq(native_sql.SHED).fill_null(False),
+        )
         refusal = self._refusal(frame.filter(late), frame.filter(~shed))
         if refusal is not None:
             return Ingested(self.stream.name, refusal=refusal)
         panes = frame.filter(~late & ~shed)
-        with Spool(self.place, stream=self.stream.name) as spool:
+        with delta_file.Spool(self.place, stream=self.stream.name) as spool:
             for feed in self.feed.parts or (self.feed,):
                 own = self.feed.part(panes, feed)
-                for shard, rows in split(own, feed.key_kinds, self.place.shards):
-                    spool.writer.add((FEED, feed.name, shard), rows.to_arrow())
+                for shard, rows in hashing.split(own, feed.key_kinds, self.place.shards):
+                    spool.writer.add((delta_file.FEED, feed.name, shard), rows.to_arrow())
         return Ingested(
             self.stream.name,
             self._observed(frame, late) if self.observes else None,
             spool.ref,
             panes=panes.height,
             latest=self._latest(panes),
-            shed=int(frame.filter(shed)[COUNT].sum()) if self.observes else 0,
+            shed=int(frame.filter(shed)[native_sql.COUNT].sum()) if self.observes else 0,
             together=bool(self.feed.parts),
             malformed=refused if self.observes else 0,
         )
@@ -266,7 +266,9 @@ class FeedTask(IngestTask):
     def _frame(self, table: pa.Table) -> pl.DataFrame:
         """The columns as kernels have them: times as integers."""
         kinds = {**self.feed.key_kinds, **self.feed.kinds}
-        typed = frame_from_arrow(table, Schema(tuple(Field(name, kind) for name, kind in kinds.items())))
+        typed = columns.frame_from_arrow(
+            table, Schema(tuple(Field(name, kind) for name, kind in kinds.items()))
+        )
         rest = pl.from_arrow(table.drop_columns(list(kinds)))
         assert isinstance(rest, pl.DataFrame)
         return pl.concat([rest, typed], how="horizontal")
@@ -274,24 +276,30 @@ class FeedTask(IngestTask):
     def _refusal(self, late: pl.DataFrame, needed: pl.DataFrame) -> WindrowError | None:
         """Rows in no pane are late, or have no moment at all. Others have instants that no window can be told
         about; a pane may begin a window's length before its rows."""
-        nowhere = late.filter(pl.col(GREATEST).is_null())
+        nowhere = late.filter(pl.col(native_sql.GREATEST).is_null())
         if nowhere.height:
-            count = int(nowhere[COUNT].sum())
+            count = int(nowhere[native_sql.COUNT].sum())
             return Intake(self.stream).no_moment(f"{count} row{'s' if count > 1 else ''} of the batch")
-        instants = pl.concat([needed[name].cast(pl.Int64).alias("#t") for name in (GREATEST, BEGIN)])
+        instants = pl.concat(
+            [needed[name].cast(pl.Int64).alias("#t") for name in (native_sql.GREATEST, native_sql.BEGIN)]
+        )
         outside = instants.filter((instants > FARTHEST) | (instants < -2 * FARTHEST))
         whose = f"`{self.stream.wattr}` of stream `{self.stream.name}`"
         return too_far(int(outside[0]), whose) if len(outside) else None
 
     def _observed(self, frame: pl.DataFrame, late: pl.Series) -> Observed:
-        greatest = frame[GREATEST].max()
+        greatest = frame[native_sql.GREATEST].max()
         batch = Batch([greatest] if isinstance(greatest, int) else [])
-        return Observed(batch, int(frame.filter(~late)[COUNT].sum()), int(frame.filter(late)[COUNT].sum()))
+        return Observed(
+            batch,
+            int(frame.filter(~late)[native_sql.COUNT].sum()),
+            int(frame.filter(late)[native_sql.COUNT].sum()),
+        )
 
     def _latest(self, panes: pl.DataFrame) -> dict[str, int]:
         found: dict[str, int] = {}
         for query in self.queries:
-            native = native_query(query.program) if query.program is not None else None
+            native = native_sql.native_query(query.program) if query.program is not None else None
             if native is None or native.latest not in panes.columns:
                 continue
             greatest = panes[native.latest].max()
@@ -306,10 +314,10 @@ class LettersTask(IngestTask):
 
     stream: str
     section: str
-    place: WriteTarget
+    place: delta_file.WriteTarget
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Ingested:
-        with Spool(self.place, folder=OUTBOX) as outbox:
+        with delta_file.Spool(self.place, folder=OUTBOX) as outbox:
             for batch in batches:
                 told = batch.column(malformed_rows.MALFORMED).to_pylist()
                 outbox.writer.add(self.section, malformed_rows.letters(told))

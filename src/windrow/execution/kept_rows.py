@@ -16,8 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from windrow.algebra.catalog import PSEUDO_COLUMNS, Stream
-from windrow.algebra.expressions import Field, Schema
+from windrow.algebra import PSEUDO_COLUMNS, Field, Schema, Stream
 from windrow.errors import DataError, StateError
 from windrow.execution import bundle, delta_file, reports
 from windrow.kernels.columnar.columns import arrow_type, frame_from_arrow, polars_type, published

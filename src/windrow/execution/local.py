@@ -12,9 +12,8 @@ from functools import partial
 
 import pyarrow as pa
 
-from windrow.execution import bundle, delta_file, ingest
+from windrow.execution import bundle, delta_file, ingest, reports
 from windrow.execution.close import CloseTask
-from windrow.execution.reports import DONE, Closed, Ingested, contents
 
 #: state and new panes of at most this many bytes, of at most so many queries, are moved on here
 SMALL_STATE, FEW_QUERIES = 8 << 20, 8
@@ -39,7 +38,7 @@ class HereJobs:
 
     def ingest(
         self, batches: Sequence[bundle.Arrived], place: delta_file.WriteTarget, now: int
-    ) -> list[Ingested]:
+    ) -> list[reports.Ingested]:
         """One partition after the other."""
         pieces = [(batch, rows) for batch in batches for rows in self._partitions(batch)]
         return [ingest_here(batch, rows, place, now) for batch, rows in pieces]
@@ -48,7 +47,7 @@ class HereJobs:
         rows = batch.frame.table() if isinstance(batch.frame, bundle.Few) else batch.frame
         return [rows] if self._cut is None or batch.numbers_rows else self._cut(rows)
 
-    def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
+    def close(self, tasks: Sequence[CloseTask]) -> list[reports.Closed]:
         """One shard after the other."""
         return close_here(tasks)
 
@@ -61,7 +60,9 @@ def rows_task(batch: bundle.Arrived, place: delta_file.WriteTarget, now: int) ->
     return ingest.RowsTask(replace(batch, frame=None), now, place)
 
 
-def ingest_here(batch: bundle.Arrived, rows: pa.Table, place: delta_file.WriteTarget, now: int) -> Ingested:
+def ingest_here(
+    batch: bundle.Arrived, rows: pa.Table, place: delta_file.WriteTarget, now: int
+) -> reports.Ingested:
     """The ingest job of one partition."""
     return rows_task(batch, place, now).run(rows.to_batches())
 
@@ -74,7 +75,7 @@ def is_for_here(batch: bundle.Arrived, rows: int, *, native: bool) -> bool:
     return few and ours and len(batch.queries) + len(batch.shared_states) <= FEW_QUERIES
 
 
-def close_here(tasks: Sequence[CloseTask]) -> list[Closed]:
+def close_here(tasks: Sequence[CloseTask]) -> list[reports.Closed]:
     """The close job, one shard after the other, one stage after the other."""
     shards = tasks[0].place.shards
     rows: list[pa.RecordBatch] = []
@@ -85,7 +86,7 @@ def close_here(tasks: Sequence[CloseTask]) -> list[Closed]:
             mine = received[shard] if task.stage else [pa.RecordBatch.from_pydict({"id": [shard]})]
             turn = replace(task, shard=partial(int, shard)) if task.stage else task
             rows += list(turn(mine))
-    return [report for row in rows for report in contents(row, DONE)]
+    return [report for row in rows for report in reports.contents(row, reports.DONE)]
 
 
 def _by_target(rows: Sequence[pa.RecordBatch], shards: int) -> list[list[pa.RecordBatch]]:

@@ -13,20 +13,16 @@ import polars as pl
 import pyarrow as pa
 
 from windrow.algebra.types import DataType
-from windrow.execution import bundle, delta_file
-from windrow.execution.shared import Seed
+from windrow.execution import bundle, delta_file, shared
 from windrow.kernels.columnar.hashing import split
 from windrow.kernels.intake import Known
-from windrow.kernels.relational.emission import WAITING
+from windrow.kernels.relational import emission, state_transfer
 from windrow.kernels.relational.program import News, Parts, RelationalProgram, SubplanStep
-from windrow.kernels.relational.state_transfer import begun_over, rebuilt
 from windrow.kernels.state import State
 from windrow.physical.units import GeneralUnit
-from windrow.state.chunk import OpenChunk
-from windrow.state.manifest import ChunkRef
+from windrow.state import chunk, manifest
 from windrow.state.shard import Shard
-from windrow.windows.domain import Instant
-from windrow.windows.spec import SlideGrid
+from windrow.windows import Instant, SlideGrid
 
 AT, OP = "#at", "#op"
 #: between the name of a query and that of its operator; no name has it
@@ -76,7 +72,7 @@ class QueryWork:
     query: bundle.Bundle
     #: of the kind that the query's unit goes by
     clock: Any
-    deltas: tuple[ChunkRef, ...] = ()
+    deltas: tuple[manifest.ChunkRef, ...] = ()
     latest: int | None = None
     #: windows that begin earlier are not answered: rows from before the query was there would be missing
     complete_from: int | None = None
@@ -91,7 +87,7 @@ class QueryWork:
     #: whether archives are to have the rows of the answer, with the instants they are in it
     lifetimes: bool = False
     #: what it takes along from a shared state that it leaves
-    seed: Seed | None = None
+    seed: shared.Seed | None = None
     #: the query whose join it has in common from now on, or that query itself; nothing else is done
     host: Host | None = None
     #: the same query by another plan, whose states are made those of this one; nothing else is done
@@ -122,7 +118,7 @@ class Moving:
 
 
 def advance(
-    unit: GeneralUnit, work: QueryWork, files: Sequence[OpenChunk], before: Shard, moving: Moving
+    unit: GeneralUnit, work: QueryWork, files: Sequence[chunk.OpenChunk], before: Shard, moving: Moving
 ) -> tuple[Mapping[str, State], pa.Table, pl.DataFrame]:
     """The next states of a query in a shard, the answers that became final in it, and the pieces they are
     made of."""
@@ -140,7 +136,7 @@ def advance(
     columns = [AT, *([OP] if emit.emits_deletions else []), *emit.schema.names]
     own: dict[str, State] = {}
     for path, state in after.items():
-        if query_group is not None and path == WAITING:
+        if query_group is not None and path == emission.WAITING:
             moving.own[f"{query_group.name}{OF}{path}"] = state
         elif parts.part_of(path) is None:
             own[f"{work.query.name}{OF}{path}"] = state
@@ -152,7 +148,7 @@ def replanned(old: bundle.Bundle, new: bundle.Bundle, before: Shard, now: int) -
     one, other = old.unit.program, new.unit.program
     assert isinstance(one, RelationalProgram)
     assert isinstance(other, RelationalProgram)
-    found = rebuilt(one, states_of(old, before), other, now)
+    found = state_transfer.rebuilt(one, states_of(old, before), other, now)
     return {f"{new.name}{OF}{path}": state for path, state in found.items()}
 
 
@@ -165,7 +161,7 @@ def admitted(host: Host, query: bundle.Bundle, before: Shard, now: int) -> Mappi
     assert query_group is not None
     if query.name != host.query.name:
         (mine, _), view = query_group.parts[-1], query_group.view
-        states = begun_over(states, program, (host.join, mine), view, now)
+        states = state_transfer.begun_over(states, program, (host.join, mine), view, now)
     kept = {path: query.kept_as(path) for path in states}
     return {f"{name}{OF}{place}": states[path] for path, (name, place) in kept.items()}
 
@@ -179,7 +175,7 @@ def _parts(
     return Parts(dict(query_group.parts), done, {lowest: query_group.view}, query_group.reports)
 
 
-def _news(unit: GeneralUnit, work: QueryWork, files: Sequence[OpenChunk], moving: Moving) -> News:
+def _news(unit: GeneralUnit, work: QueryWork, files: Sequence[chunk.OpenChunk], moving: Moving) -> News:
     own = delta_file.QUERY, work.query.files
     rows = {name: delta_file.sections(files, (*own, name, moving.shard)) for name in unit.streams}
     changes = {name: _changes(unit, name, moving, files) for name in unit.tables}
@@ -203,7 +199,7 @@ def states_of(query: bundle.Bundle, before: Shard) -> dict[str, State]:
 
 
 def _changes(
-    unit: GeneralUnit, table: str, moving: Moving, files: Iterable[OpenChunk]
+    unit: GeneralUnit, table: str, moving: Moving, files: Iterable[chunk.OpenChunk]
 ) -> pl.DataFrame | None:
     """The changes of a table that rows of this shard can meet."""
     found = delta_file.sections(files, (delta_file.TABLE, table))

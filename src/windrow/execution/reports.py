@@ -23,8 +23,7 @@ import pyarrow as pa
 from windrow.algebra.shipments import packed, unpacked
 from windrow.errors import WindrowError
 from windrow.kernels.intake import Observed
-from windrow.state.manifest import ChunkRef
-from windrow.state.names import RESERVED
+from windrow.state import manifest, names
 
 
 @contextmanager
@@ -67,9 +66,9 @@ class Ingested:
 
     stream: str
     observed: Observed | None = None
-    chunk: ChunkRef | None = None
+    chunk: manifest.ChunkRef | None = None
     #: late and malformed rows on their way to a sink
-    outbox: ChunkRef | None = None
+    outbox: manifest.ChunkRef | None = None
     #: how many pane states Spark has aggregated
     panes: int = 0
     #: of each query, the last window in which a new row is first seen
@@ -78,7 +77,7 @@ class Ingested:
     #: accepted rows that no query needed
     shed: int = 0
     #: a sub-window of rows that are kept for queries to come
-    kept: ChunkRef | None = None
+    kept: manifest.ChunkRef | None = None
     #: why the batch as a whole cannot be taken
     refusal: WindrowError | None = None
     #: how long each query took, where they are computed one by one
@@ -95,8 +94,8 @@ class Closed:
 
     shard: int
     stage: int
-    files: tuple[ChunkRef, ...] = ()
-    outbox: ChunkRef | None = None
+    files: tuple[manifest.ChunkRef, ...] = ()
+    outbox: manifest.ChunkRef | None = None
     #: how many rows each query has answered, and how many it gave to the next level
     rows: Counter[str] = field(default_factory=Counter)
     passed: Counter[str] = field(default_factory=Counter)
@@ -134,7 +133,7 @@ def contents(rows: pa.Table | pa.RecordBatch, kind: str) -> Iterable[Any]:
 
 def late_section(stream: str) -> str:
     """What late rows of a stream are filed under in outbox files; no query can be called that."""
-    return f"{RESERVED}late rows of {stream}"
+    return f"{names.RESERVED}late rows of {stream}"
 
 
 def undisturbed() -> None:

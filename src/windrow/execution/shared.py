@@ -13,8 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from windrow.algebra.expressions import TRUE
-from windrow.algebra.types import DataType
+from windrow.algebra import TRUE, DataType
 from windrow.execution.delta_file import FEED, QUERY, Gathering, sections
 from windrow.kernels.aggregates.measures import GROUPS, Measures
 from windrow.kernels.aggregates.value_tables import SUB_WINDOW

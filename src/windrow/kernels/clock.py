@@ -31,8 +31,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra.catalog import Late
-from windrow.algebra.plan import Emit, Scan, TableScan, Window
+from windrow.algebra import Emit, Late, Scan, TableScan, Window
 from windrow.kernels.columnar.columns import looked_up
 from windrow.kernels.intake import Known, moments_of
 from windrow.kernels.panes.query import Cut

@@ -39,17 +39,14 @@ from typing import Any, TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.catalog import Stream
-from windrow.algebra.operators import TableJoin
-from windrow.algebra.plan import Emit
+from windrow.algebra import Emit, Stream, TableJoin
 from windrow.algebra.values import Change, canonical_rows, not_final
 from windrow.errors import DataError, nearest
 from windrow.kernels.clock import PaneClock, Timing
 from windrow.kernels.columnar.columns import frame_of, rows_of, to_frame
 from windrow.kernels.intake import Intake, Known
 from windrow.kernels.panes.program import Level, PaneProgram
-from windrow.kernels.relational import build, emission, signed_rows
-from windrow.kernels.relational import expiry_layouts as layouts
+from windrow.kernels.relational import build, emission, expiry_layouts as layouts, signed_rows
 from windrow.kernels.relational.program import News, RelationalProgram, States
 from windrow.kernels.relational.tables import TableIntake
 from windrow.kernels.state import Delta, State

@@ -20,8 +20,7 @@ from windrow.algebra.catalog import Late, Stream
 from windrow.algebra.values import canonical
 from windrow.errors import DataError
 from windrow.kernels.columnar import columns, decimals, expressions
-from windrow.windows import domain as attributes
-from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Instant
+from windrow.windows import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Instant, domain as attributes
 from windrow.windows.progress import Batch, Policy, Progress, SlackRows
 
 _LIMIT = 1 << 62

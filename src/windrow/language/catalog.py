@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from unicodedata import category
 
-from windrow.algebra.catalog import Stream, Table
-from windrow.algebra.plan import Emit, Scan, TableScan
+from windrow.algebra import Emit, Scan, Stream, Table, TableScan
 from windrow.archive.layout import SaidOfLayout
 from windrow.errors import QueryError, nearest
 

@@ -12,9 +12,8 @@ from decimal import Decimal
 from typing import Any
 
 from windrow.errors import Span
+from windrow.language import sql, syntax
 from windrow.language.lift_literals import Cursor
-from windrow.language.sql import read_expression
-from windrow.language.syntax import ColumnDef, Node, ProgressSyntax, StreamOptions
 from windrow.language.tokens import TokenKind, Tokens, refuse
 from windrow.windows.domain import Quantity
 
@@ -41,7 +40,7 @@ class Watermark:
 class Declared:
     """What stands in the parentheses of a declaration."""
 
-    columns: tuple[ColumnDef, ...]
+    columns: tuple[syntax.ColumnDef, ...]
     key: Key | None = None
     watermark: Watermark | None = None
 
@@ -65,9 +64,9 @@ def declared_columns(cursor: Cursor) -> Declared:
     return Declared(columns, keys[0] if keys else None, marks[0] if marks else None)
 
 
-def read_columns(tokens: Tokens, others: list[Key | Watermark] | None = None) -> tuple[ColumnDef, ...]:
+def read_columns(tokens: Tokens, others: list[Key | Watermark] | None = None) -> tuple[syntax.ColumnDef, ...]:
     """Columns with their types, from all of the tokens; what is none goes to `others`, if that is given."""
-    cursor, found = Cursor(tokens), list[ColumnDef]()
+    cursor, found = Cursor(tokens), list[syntax.ColumnDef]()
     while True:
         if cursor.next_is("PRIMARY", "KEY"):
             cursor.step()
@@ -109,11 +108,11 @@ def _watermark(cursor: Cursor) -> Watermark:
     return Watermark(column, delay, cursor.span_since(begin))
 
 
-def _column(cursor: Cursor) -> ColumnDef:
+def _column(cursor: Cursor) -> syntax.ColumnDef:
     begin = cursor.index
     name = cursor.name("a column")
     if cursor.take("AS"):
-        return ColumnDef(cursor.span_since(begin), name, "", computed=_computed(cursor))
+        return syntax.ColumnDef(cursor.span_since(begin), name, "", computed=_computed(cursor))
     typed = cursor.index
     if cursor.done or cursor.here.kind is not TokenKind.WORD:
         cursor.fail("the type of the column", hint="write name TYPE, as in price DOUBLE")
@@ -133,7 +132,7 @@ def _column(cursor: Cursor) -> ColumnDef:
         cursor.index += 1 + (cursor.word == "[")
     text = cursor.tokens.between(typed, cursor.index - 1)
     if cursor.take("AS"):
-        return ColumnDef(cursor.span_since(begin), name, text, computed=_computed(cursor))
+        return syntax.ColumnDef(cursor.span_since(begin), name, text, computed=_computed(cursor))
     form = cursor.string("a form, as in FORMAT 'epoch_ms',") if cursor.take("FORMAT") else None
     zone = cursor.string("a zone, as in ZONE 'Europe/Berlin',") if cursor.take("ZONE") else None
     if cursor.word not in ("", ","):
@@ -143,7 +142,7 @@ def _column(cursor: Cursor) -> ColumnDef:
             "syntax",
             _instead(cursor.word, f"{name} {text}"),
         )
-    return ColumnDef(cursor.span_since(begin), name, text, form, zone=zone)
+    return syntax.ColumnDef(cursor.span_since(begin), name, text, form, zone=zone)
 
 
 def _instead(word: str, column: str) -> str:
@@ -158,9 +157,9 @@ def _instead(word: str, column: str) -> str:
     return f"write {column}; FORMAT, ZONE or AS expression may follow, and every column may hold NULL"
 
 
-def _computed(cursor: Cursor) -> Node:
+def _computed(cursor: Cursor) -> syntax.Node:
     """The expression of a column that is computed, up to the next column."""
-    return read_expression(cursor.until({","}, "an expression over the columns before"))
+    return sql.read_expression(cursor.until({","}, "an expression over the columns before"))
 
 
 _TWO_WORDS = {("DOUBLE", "PRECISION"), ("CHARACTER", "VARYING"), ("CHAR", "VARYING"), ("BINARY", "VARYING")}
@@ -193,7 +192,7 @@ def _angle_brackets(cursor: Cursor) -> None:
             return
 
 
-def read_stream_options(cursor: Cursor) -> StreamOptions:
+def read_stream_options(cursor: Cursor) -> syntax.StreamOptions:
     """All options from here to the end, in any order."""
     begin, found = cursor.index, dict[str, Any]()
     while not cursor.done:
@@ -210,10 +209,10 @@ def read_stream_options(cursor: Cursor) -> StreamOptions:
             refuse(cursor.span_since(start), message, "syntax", "leave one out")
         found |= fields
     span = cursor.span_since(begin) if begin < len(cursor.tokens) else cursor.tokens.span
-    return StreamOptions(span, **found)
+    return syntax.StreamOptions(span, **found)
 
 
-def with_watermark(options: StreamOptions, mark: Watermark | None) -> StreamOptions:
+def with_watermark(options: syntax.StreamOptions, mark: Watermark | None) -> syntax.StreamOptions:
     """WATERMARK FOR ts AS ts - d among the columns means WATTR ts SLACK d."""
     if mark is None:
         return options
@@ -225,7 +224,7 @@ def with_watermark(options: StreamOptions, mark: Watermark | None) -> StreamOpti
             "leave WATERMARK out, or WATTR and its policy",
         )
     kind = "ORDERED" if mark.delay is None else "SLACK"
-    progress = ProgressSyntax(mark.span, kind, amount=mark.delay)
+    progress = syntax.ProgressSyntax(mark.span, kind, amount=mark.delay)
     return replace(options, wattr=mark.column, progress=progress)
 
 
@@ -265,7 +264,7 @@ def _also(cursor: Cursor) -> dict[str, Any]:
 def _slack(cursor: Cursor) -> dict[str, Any]:
     begin = cursor.index - 1
     amount = cursor.quantity("a size, as in SLACK 5 SECONDS or SLACK 100 ROWS,", _AFTER_EXPRESSION)
-    return {"progress": ProgressSyntax(cursor.span_since(begin), "SLACK", amount=amount)}
+    return {"progress": syntax.ProgressSyntax(cursor.span_since(begin), "SLACK", amount=amount)}
 
 
 def _ordered(cursor: Cursor) -> dict[str, Any]:
@@ -281,19 +280,23 @@ def _ordered(cursor: Cursor) -> dict[str, Any]:
         )
     if cursor.take("IDLE"):
         idle = cursor.quantity("a time, as in IDLE 30 SECONDS,", _AFTER_EXPRESSION)
-    return {"progress": ProgressSyntax(cursor.span_since(begin), "ORDERED", per=per, idle=idle)}
+    return {"progress": syntax.ProgressSyntax(cursor.span_since(begin), "ORDERED", per=per, idle=idle)}
 
 
 def _punctuated(cursor: Cursor) -> dict[str, Any]:
     begin = cursor.index - 1
     cursor.expect("BY")
-    mark = read_expression(cursor.until(_AFTER_EXPRESSION, "an expression"))
+    mark = sql.read_expression(cursor.until(_AFTER_EXPRESSION, "an expression"))
     per = _per(cursor)
     when = None
     if cursor.take("WHEN"):
-        when = read_expression(cursor.until(_AFTER_EXPRESSION, "a condition"))
+        when = sql.read_expression(cursor.until(_AFTER_EXPRESSION, "a condition"))
     per = per or _per(cursor)
-    return {"progress": ProgressSyntax(cursor.span_since(begin), "PUNCTUATED", per=per, mark=mark, when=when)}
+    return {
+        "progress": syntax.ProgressSyntax(
+            cursor.span_since(begin), "PUNCTUATED", per=per, mark=mark, when=when
+        )
+    }
 
 
 def _per(cursor: Cursor) -> str | None:

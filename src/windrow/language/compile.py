@@ -26,19 +26,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from windrow.algebra.catalog import Stream, Table
-from windrow.algebra.plan import Emit
+from windrow.algebra import Emit, Stream, Table
 from windrow.errors import QueryError, Span, nearest
-from windrow.language import columns, lift_literals, sql, syntax
-from windrow.language.binder import bound_statements as bound
-from windrow.language.binder import declarations, queries
+from windrow.language import columns, lift_literals, shape, sql, statements, syntax
+from windrow.language.binder import bound_statements as bound, declarations, queries
 from windrow.language.binder.once import Once, bind_once
 from windrow.language.catalog import Catalog, Entry, StandingArchive, StandingQuery, kind_of
-from windrow.language.shape import check_nesting, has_room, roomy, too_deep
-from windrow.language.statements import AlterArchive, CreateArchive, read_script
 from windrow.language.tokens import Tokens, at, refuse, scan
-from windrow.windows.domain import Quantity
-from windrow.windows.spec import COUNTED
+from windrow.windows import COUNTED, Quantity
 
 __all__ = [
     "Catalog",
@@ -58,7 +53,7 @@ __all__ = [
 # ------------------------------------------------------------ syntax trees
 
 
-@roomy
+@shape.roomy
 def parse_script(text: str, file: str | None = None) -> tuple[syntax.Statement, ...]:
     """The statements of a script.
 
@@ -66,10 +61,10 @@ def parse_script(text: str, file: str | None = None) -> tuple[syntax.Statement, 
     ['Show', 'Drop']
     """
     with _about(text, file, Span(0, len(text))):
-        return tuple(read_script(scan(text)))
+        return tuple(statements.read_script(scan(text)))
 
 
-@roomy
+@shape.roomy
 def parse_query(text: str) -> syntax.QueryExpression:
     """One SELECT, or SELECTs joined by UNION ALL and EXCEPT ALL; a `;` may end it.
 
@@ -91,7 +86,7 @@ def parse_columns(text: str) -> tuple[syntax.ColumnDef, ...]:
         return columns.read_columns(_checked(text))
 
 
-@roomy
+@shape.roomy
 def parse_stream_options(text: str) -> syntax.StreamOptions:
     """What follows the columns of CREATE STREAM.
 
@@ -116,7 +111,7 @@ def parse_quantity(text: str) -> Quantity:
         return quantity
 
 
-@roomy
+@shape.roomy
 def parse_expression(text: str) -> syntax.Node:
     """One expression.
 
@@ -129,7 +124,7 @@ def parse_expression(text: str) -> syntax.Node:
 
 def _checked(text: str) -> Tokens:
     tokens = scan(text)
-    check_nesting(tokens)
+    shape.check_nesting(tokens)
     tokens.partner  # noqa: B018  # refuses parentheses without a partner
     return tokens
 
@@ -170,7 +165,7 @@ def bind_statement(statement: syntax.Statement, catalog: Catalog) -> bound.Bound
                 return bound.DeclareTable(table)
             case syntax.CreateQuery():
                 return _registered_query(statement, catalog)
-            case CreateArchive() | AlterArchive() | syntax.ExplainArchive():
+            case statements.CreateArchive() | statements.AlterArchive() | syntax.ExplainArchive():
                 return _of_archive(statement, catalog)
             case syntax.Drop():
                 return _dropped(statement, catalog)
@@ -252,16 +247,16 @@ def _registered(statement: syntax.Analyze | syntax.Refresh, catalog: Catalog) ->
 
 
 def _of_archive(
-    statement: CreateArchive | AlterArchive | syntax.ExplainArchive, catalog: Catalog
+    statement: statements.CreateArchive | statements.AlterArchive | syntax.ExplainArchive, catalog: Catalog
 ) -> bound.DeclareArchive | bound.RelayArchive | bound.ExplainLayout:
-    if isinstance(statement, CreateArchive):
+    if isinstance(statement, statements.CreateArchive):
         archive = declarations.bind_archive(statement, catalog)
         catalog.add(archive)
         return bound.DeclareArchive(archive)
     found = catalog.entry(statement.name)
     if not isinstance(found, StandingArchive):
         raise _unknown("no archive", statement.name, catalog.archives, "CREATE ARCHIVE it first")
-    if isinstance(statement, AlterArchive):
+    if isinstance(statement, statements.AlterArchive):
         return bound.RelayArchive(found.name, statement.layout)
     return bound.ExplainLayout(found.name)
 
@@ -325,13 +320,13 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KEY = re.compile(r"\bKEY\s*\([^)]*\)", re.IGNORECASE)
 
 
-@roomy
+@shape.roomy
 def compile_query(text: str, catalog: Catalog) -> Emit:
     with _about(text):
         return queries.bind_query(parse_query(text), catalog)
 
 
-@roomy
+@shape.roomy
 def compile_once(text: str, catalog: Catalog) -> Once:
     """A SELECT that is answered once; what follows it (WITH ISOLATION, PRIORITY) may be there."""
     with _about(text):
@@ -341,7 +336,7 @@ def compile_once(text: str, catalog: Catalog) -> Once:
         return bind_once(statement, catalog)
 
 
-@roomy
+@shape.roomy
 def compile_script(text: str, catalog: Catalog) -> list[bound.BoundStatement]:
     """All statements of a script. Its declarations change the catalog, or, if one fails, none does."""
     working = catalog.copy()
@@ -391,6 +386,6 @@ def _about(text: str, file: str | None = None, place: Span | None = None) -> Ite
     except QueryError as error:
         raise error.located(text, file, place) from None
     except RecursionError:
-        if not has_room():
+        if not shape.has_room():
             raise
-        raise too_deep(Span(0, len(text))).located(text, file) from None
+        raise shape.too_deep(Span(0, len(text))).located(text, file) from None

@@ -16,11 +16,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from windrow.algebra import aggregates
-from windrow.algebra.catalog import Stream, Table
+from windrow.algebra import Emit, Stream, Table, Window, aggregates
 from windrow.algebra.explain.warnings import query_warnings
 from windrow.algebra.functions import catalogue
-from windrow.algebra.plan import Emit, Window
 from windrow.errors import QueryError, Span, WindrowError
 from windrow.language.binder.bound_statements import RegisterQuery
 from windrow.language.catalog import Catalog, Readable, kind_of

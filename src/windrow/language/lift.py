@@ -26,11 +26,10 @@ from typing import NoReturn
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
-from windrow.language import lift_literals, shape, window_functions
+from windrow.language import lift_literals, shape, vocabulary, window_functions
 from windrow.language.lift_literals import Cursor
 from windrow.language.syntax import Constant, EmitClause, FrameSyntax, Node, Unnesting, WindowSyntax, words
 from windrow.language.tokens import Token, TokenKind, Tokens, mistake, refuse
-from windrow.language.vocabulary import begins_operand, ends_operand, is_any_of_query, is_keyword
 from windrow.language.windows import ReadExpression, parse_window
 from windrow.windows.domain import Quantity
 
@@ -102,8 +101,8 @@ def _around_list(lifted: Lifted, select: int, first: int) -> None:
 
 
 def _refuse_without_parentheses(tokens: Tokens, name: str, first: int, after: int) -> None:
-    star = tokens.word(after) == "*" and not begins_operand(tokens, after + 1)
-    if star or (begins_operand(tokens, after) and not ends_operand(tokens, first - 1)):
+    star = tokens.word(after) == "*" and not vocabulary.begins_operand(tokens, after + 1)
+    if star or (vocabulary.begins_operand(tokens, after) and not vocabulary.ends_operand(tokens, first - 1)):
         refuse(
             tokens[first],
             f"{name} needs parentheses around the select list",
@@ -164,12 +163,12 @@ _FOLLOWS = "an answer would have to wait for rows that come later; write {} BETW
 def lift_frames(lifted: Lifted) -> None:
     tokens = lifted.tokens
     for index in range(len(tokens)):
-        if tokens.word(index) == "WINDOW" and is_keyword(tokens, index):
+        if tokens.word(index) == "WINDOW" and vocabulary.is_keyword(tokens, index):
             named = index + 1  # `w AS (…), v AS (…)`
             while tokens.words(named + 1, 2) == ("AS", "("):
                 _lift_frame(lifted, named + 2)
                 named = tokens.partner[named + 2] + 2
-        if tokens.word(index) != "OVER" or not is_keyword(tokens, index):
+        if tokens.word(index) != "OVER" or not vocabulary.is_keyword(tokens, index):
             continue
         inside = index - 1 if tokens.word(index - 1) == ")" else index
         for nulls in (index, inside):
@@ -330,7 +329,7 @@ class Lifted:
             return "'" + "_" * (width - 2) + "'" if token.start in self.atoms and width > 1 else "_" * width
         if index in self.swapped:
             return self.swapped[index].ljust(len(token.text))
-        if token.kind is TokenKind.WORD and is_keyword(self.tokens, index):
+        if token.kind is TokenKind.WORD and vocabulary.is_keyword(self.tokens, index):
             return token.word if len(token.word) == len(token.text) else "_" * len(token.text)
         return _PLACEHOLDERS[token.kind](token)
 
@@ -361,7 +360,7 @@ def _without_brackets(tokens: Tokens, expression: ReadExpression) -> Lifted:
     index = 0
     while index < len(tokens):
         if tokens.word(index) != "[" or _is_element(tokens, index) or index in made:
-            unary_plus = tokens.word(index) == "+" and not ends_operand(tokens, index - 1)
+            unary_plus = tokens.word(index) == "+" and not vocabulary.ends_operand(tokens, index - 1)
             kept += [] if unary_plus and index + 1 < len(tokens) else [made.get(index, tokens[index])]
             index += 1
             continue
@@ -440,7 +439,7 @@ def lift_clauses(lifted: Lifted, expression: ReadExpression) -> None:
                 _fetch(lifted, Cursor(tokens, index + 2))
             case "EXCLUDE", "(" if tokens.word(index - 1) == "*":
                 lifted.swapped[index] = "EXCEPT"
-            case _, "(" if is_any_of_query(tokens, index):
+            case _, "(" if vocabulary.is_any_of_query(tokens, index):
                 lifted.blank(index - 1)
                 lifted.swapped[index] = "IN"
 
@@ -492,7 +491,7 @@ def _lateral(cursor: Cursor, begin: int, expression: ReadExpression) -> Unnestin
     outer = outer or cursor.word.endswith("_OUTER")
     cursor.index += 1
     array = expression(cursor.parenthesis())
-    named = not cursor.done and cursor.here.is_name and not is_keyword(cursor.tokens, cursor.index)
+    named = not cursor.done and cursor.here.is_name and not vocabulary.is_keyword(cursor.tokens, cursor.index)
     alias = cursor.name("a name") if named else None
     columns = [cursor.name("a column")] if cursor.take("AS") else []
     while columns and cursor.take(","):

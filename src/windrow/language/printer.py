@@ -30,11 +30,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from windrow.algebra import operators as ops
+from windrow.algebra import Emit, Plan, Scan, StreamWord, Subquery, Window, operators as ops
 from windrow.algebra.explain.operators import bracket, frame_text
 from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.language import compile, shape, vocabulary
 from windrow.language.binder.names import call_sql, describe

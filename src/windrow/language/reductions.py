@@ -17,13 +17,10 @@ from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from itertools import chain, product
 
-from windrow.algebra import aggregates
-from windrow.algebra.plan import StreamWord
+from windrow.algebra import StreamWord, aggregates
 from windrow.errors import Span
-from windrow.language import syntax
-from windrow.language.shape import MAX_DEPTH, too_deep
+from windrow.language import shape, syntax, tokens
 from windrow.language.syntax import rebuilt, walk
-from windrow.language.tokens import mistake, refuse
 from windrow.windows.domain import MICROSECONDS
 
 GroupingSets = list[tuple[syntax.Node, ...]]
@@ -41,7 +38,7 @@ def joined(function: str, parts: Iterable[syntax.Node]) -> syntax.Node:
 def equal_rows(span: Span, left: tuple[syntax.Node, ...], right: tuple[syntax.Node, ...]) -> syntax.Node:
     """`(a, b) = (1, 2)`."""
     if len(left) != len(right):
-        refuse(
+        tokens.refuse(
             span,
             f"{len(left)} values are compared with {len(right)}",
             "set-columns",
@@ -74,14 +71,14 @@ def with_names(query: syntax.QueryExpression, names: tuple[syntax.Name, ...]) ->
         return replace(query, left=with_names(query.left, names))
     assert isinstance(query, syntax.Select)
     if any(isinstance(item.expression, syntax.Star) for item in query.items):
-        refuse(
+        tokens.refuse(
             syntax.hull(names),
             "these names are for columns that the query does not list",
             "not-supported",
             f"list the columns: SELECT … AS {names[0].parts[0]}",
         )
     if len(names) != len(query.items):
-        refuse(
+        tokens.refuse(
             syntax.hull(names),
             f"{len(names)} names for {len(query.items)} columns",
             "set-columns",
@@ -120,7 +117,7 @@ def first_of_each(select: syntax.Select, keys: tuple[syntax.Node, ...]) -> synta
         by = more[0].span.quoted if more else "…"
         by_number = f"QUALIFY ROW_NUMBER() OVER (PARTITION BY {parted} ORDER BY {by}) = 1"
         added = f"add what is first, ORDER BY {parted}, {by}; or write {by_number}"
-        refuse(
+        tokens.refuse(
             syntax.hull(keys),
             "DISTINCT ON picks the first of the rows with equal keys, by the rest of ORDER BY",
             "not-supported",
@@ -143,7 +140,7 @@ def rolled_up(parts: GroupingSets) -> GroupingSets:
 def cubed(parts: GroupingSets) -> GroupingSets:
     """CUBE: every choice of the parts."""
     if len(parts) > 6:
-        raise too_deep(syntax.hull(chain(*parts)))
+        raise shape.too_deep(syntax.hull(chain(*parts)))
     choices = product((True, False), repeat=len(parts))
     return [sum((part for part, taken in zip(parts, each, strict=True) if taken), ()) for each in choices]
 
@@ -157,7 +154,7 @@ def grouped_by_all(items: tuple[syntax.SelectItem, ...]) -> tuple[syntax.Node, .
     """GROUP BY ALL: what is selected and no aggregate."""
     star = next((item for item in items if isinstance(item.expression, syntax.Star)), None)
     if star is not None:
-        refuse(
+        tokens.refuse(
             star,
             "GROUP BY ALL groups by the outputs, which `*` does not list",
             "not-supported",
@@ -175,12 +172,12 @@ def _aggregates(node: syntax.Node) -> bool:
 def with_grouping_sets(select: syntax.Select, sets: GroupingSets) -> syntax.QueryExpression:
     """One SELECT per grouping set, united."""
     sets = [tuple(_written_out(key, select.items) for key in each) for each in sets]
-    if len(sets) > MAX_DEPTH:
-        raise too_deep(select.span)
+    if len(sets) > shape.MAX_DEPTH:
+        raise shape.too_deep(select.span)
     if select.qualify is not None or any(
         isinstance(part, syntax.OverCall) for item in select.items for part in walk(item.expression)
     ):
-        refuse(
+        tokens.refuse(
             select,
             "OVER beside grouping sets could be about one of them, or about all",
             "not-supported",
@@ -258,7 +255,7 @@ def _grouping(node: syntax.Apply, keys: list[syntax.Node], missing: list[syntax.
     bits = 0
     for arg in node.args:
         if not any(_same(arg, key) for key in keys):
-            refuse(
+            tokens.refuse(
                 arg,
                 f"{node.function.upper()} is about a key of GROUP BY",
                 "ungrouped-column",
@@ -300,7 +297,7 @@ def within_group(call: syntax.Apply, order: syntax.Keys) -> syntax.Apply:
         return replace(call, args=(value,))
     if call.function in ("listagg", "string_agg", "array_agg", "collect_list"):
         return replace(call, order=order)
-    raise mistake(
+    raise tokens.mistake(
         call,
         f"{call.function.upper()} … WITHIN GROUP is not part of the language",
         "not-supported",
@@ -351,7 +348,7 @@ def moved_by_units(span: Span, function: str, args: tuple[syntax.Node, ...]) -> 
         hint = "there are MICROSECOND to WEEK" + (
             f"; of dates write add_months(d, {months})" if months and function.endswith("add") else ""
         )
-        refuse(unit, message, "window-unit", hint)
+        tokens.refuse(unit, message, "window-unit", hint)
     length = syntax.CastTo(unit.span, syntax.Constant(first.span, str(micros), "NUMBER"), "BIGINT")
     if function.endswith("add"):
         amount = syntax.Apply(first.span, "*", (first, length))

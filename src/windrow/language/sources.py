@@ -9,8 +9,7 @@ from sqlglot import exp
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import QueryError, Span
-from windrow.language import converter, lift, reductions, syntax, window_functions
-from windrow.language.tokens import mistake, refuse
+from windrow.language import converter, lift, reductions, syntax, tokens, window_functions
 
 _JOIN_WORDS = syntax.words("LEFT RIGHT FULL OUTER SEMI ANTI INNER")
 
@@ -45,7 +44,7 @@ class SourceConverter(converter.Converter):
         if self.semi and any(source.join for source in sources):
             span = self.semi[0][0].span
             hint = "write WHERE EXISTS (SELECT …), or NOT EXISTS, with its condition inside"
-            refuse(span, "SEMI and ANTI joins beside outer ones", "not-supported", hint)
+            tokens.refuse(span, "SEMI and ANTI joins beside outer ones", "not-supported", hint)
         if any(source.join for source in sources):
             placed = zip(sources, conditions, strict=True)
             return tuple(replace(source, on=own) for source, own in placed), ()
@@ -57,7 +56,7 @@ class SourceConverter(converter.Converter):
             name, right = columns[0].name, sources[-1].alias or sources[-1].name
             hint = f"write ON … = {right}.{name}, and select {right}.{name} or coalesce(…, {right}.{name})"
             message = f"USING does not say which `{name}` is meant where one side has none"
-            refuse(columns[0], message, "bad-using", hint)
+            tokens.refuse(columns[0], message, "bad-using", hint)
         return [self.using.condition(column.name, column.span, sources) for column in columns]
 
     def _side(self, join: exp.Expr) -> str:
@@ -94,7 +93,7 @@ class SourceConverter(converter.Converter):
         while index > 0 and self.tokens.word(index) == "(":
             index -= 1
         span = syntax.grown(self.tokens[index].span, self.tokens, left=[_JOIN_WORDS] * 3)
-        return mistake(span, message, "not-supported", hint)
+        return tokens.mistake(span, message, "not-supported", hint)
 
     def _is_unnesting(self, node: exp.Expr) -> bool:
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Anonymous):
@@ -143,7 +142,7 @@ class SourceConverter(converter.Converter):
         bracket = self._window(close.start, node)
         if bracket is not None:
             hint = f"leave the bracket out: {function.word} is a window itself"
-            refuse(bracket, "two windows on one stream", "window-place", hint)
+            tokens.refuse(bracket, "two windows on one stream", "window-place", hint)
         window = syntax.WindowSyntax(function.span, function.clause)
         span = function.span.to(alias_span or function.span)
         query = self.ctes.use(function.name, function.span)
@@ -195,7 +194,7 @@ class SourceConverter(converter.Converter):
         behind = self.lifted.windows.pop(self.token_of(alias.this).start, None)
         if window is not None and behind is not None:
             hint = "leave one out"
-            refuse(behind, "two windows on one stream", "window-place", hint)
+            tokens.refuse(behind, "two windows on one stream", "window-place", hint)
         return window or behind
 
     def with_stray_window(
@@ -226,7 +225,7 @@ def _windowed_inside(
         and query.word is StreamWord.AUTO
     )
     if not simple:
-        refuse(
+        tokens.refuse(
             function,
             f"{function.word} windows a stream, and `{function.name}` is more than conditions on one",
             "window-function",
@@ -235,7 +234,7 @@ def _windowed_inside(
     assert isinstance(query, syntax.Select)
     wattr = next((name for item in query.items if (name := _origin(item, function.column))), None)
     if wattr is None:
-        refuse(
+        tokens.refuse(
             function,
             f"`{function.column}` is no plain column of `{function.name}`",
             "window-function",

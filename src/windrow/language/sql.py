@@ -18,10 +18,9 @@ from sqlglot.errors import SqlglotError
 
 from windrow.algebra.plan import StreamWord
 from windrow.errors import Span, nearest
-from windrow.language import literals, reductions, sources, syntax, vocabulary, window_functions
+from windrow.language import literals, reductions, shape, sources, syntax, vocabulary, window_functions
 from windrow.language.converter import OPERATORS, Converter, NamedWindow, Using
 from windrow.language.lift import Lifted, lift, refuse_before_select
-from windrow.language.shape import MAX_DEPTH, check_depth, check_nesting, check_shape, too_deep, unexpected
 from windrow.language.tokens import Token, TokenKind, Tokens, mistake, refuse
 
 # ------------------------------------------------------------ conversion
@@ -346,8 +345,8 @@ class QueryConverter(sources.SourceConverter):
         sides, left_most = 2, node.this
         while isinstance(left_most, exp.SetOperation):
             sides, left_most = sides + 1, left_most.this
-        if sides > MAX_DEPTH:
-            raise too_deep(self.tokens.span)
+        if sides > shape.MAX_DEPTH:
+            raise shape.too_deep(self.tokens.span)
         with self.names_of(node):
             left, right = self.query(node.this), self.query(node.expression)
         distinct = bool(node.args.get("distinct"))
@@ -508,11 +507,11 @@ class QueryConverter(sources.SourceConverter):
     def items(self, tokens: Tokens) -> tuple[syntax.SelectItem, ...]:
         """A select list by itself, as inside a WSTREAM: sqlglot is called again."""
         begin = self.tokens.at(tokens[0].start)
-        check_shape(tokens, self.lifted.ignored_between(begin, begin + len(tokens)))
+        shape.check_shape(tokens, self.lifted.ignored_between(begin, begin + len(tokens)))
         base = tokens[0].start - len(_PREFIX)
         tree = _parsed(_PREFIX + self.lifted.skeleton(begin, begin + len(tokens)), base, tokens)
         if not isinstance(tree, exp.Select):
-            raise unexpected(tokens, tokens[0].start)
+            raise shape.unexpected(tokens, tokens[0].start)
         part = copy(self)
         part.base = base
         part.only(tree, {"expressions"})
@@ -527,26 +526,26 @@ _PREFIX = "SELECT "
 
 def read_query(tokens: Tokens) -> syntax.QueryExpression:
     """A SELECT or set operation, from all of the tokens."""
-    check_nesting(tokens)
+    shape.check_nesting(tokens)
     if not len(tokens):
         refuse(tokens, "there is no query here", "syntax", "write SELECT …")
     if tokens.word(0) not in ("SELECT", "WITH", "("):
         refuse_before_select(tokens)
         vocabulary.refuse_foreign(tokens)
-        raise unexpected(tokens.cut(0, 1), tokens[0].start)
+        raise shape.unexpected(tokens.cut(0, 1), tokens[0].start)
     lifted = lift(tokens, read_expression)
-    check_shape(lifted.tokens, lifted.ignored)
+    shape.check_shape(lifted.tokens, lifted.ignored)
     base = lifted.tokens[0].start
     with _only_query_errors(tokens):
         query = QueryConverter(lifted, base).query(_parsed(lifted.skeleton(), base, lifted.tokens))
     _refuse_unused(lifted)
-    check_depth(query)
+    shape.check_depth(query)
     return replace(query, emits=lifted.emits) if lifted.emits else query  # type: ignore[call-arg]
 
 
 def read_expression(tokens: Tokens) -> syntax.Node:
     """One expression, from all of the tokens."""
-    check_nesting(tokens)
+    shape.check_nesting(tokens)
     if not len(tokens):
         refuse(tokens, "there is no expression here", "syntax", "write one")
     lifted = lift(tokens, read_expression)
@@ -555,7 +554,7 @@ def read_expression(tokens: Tokens) -> syntax.Node:
     _refuse_unused(lifted)
     if len(items) != 1 or items[0].alias is not None:
         refuse(tokens, "one expression is expected here", "syntax", "remove the rest")
-    check_depth(items[0].expression)
+    shape.check_depth(items[0].expression)
     return items[0].expression
 
 
@@ -577,7 +576,7 @@ def _parsed(skeleton: str, base: int, tokens: Tokens) -> exp.Expr:
         # the skeleton is one line, and its columns are those of the tokens' ends
         known = getattr(error, "errors", None) or [{}]
         offset = max(0, (known[0].get("col") or len(skeleton)) - 1)
-        raise unexpected(tokens, base + offset, str(error)) from None
+        raise shape.unexpected(tokens, base + offset, str(error)) from None
     if len(trees) != 1 or trees[0] is None:
         refuse(tokens, "one query is expected here", "syntax", "remove the rest")
     return trees[0]

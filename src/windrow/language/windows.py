@@ -22,14 +22,13 @@ from decimal import Decimal
 from typing import Any
 
 from windrow.errors import QueryError, Span, nearest
-from windrow.language import lift_literals, literals, vocabulary
-from windrow.language.syntax import Constant, Node, PointSyntax, WindowSyntax, words
+from windrow.language import lift_literals, literals, syntax, vocabulary
 from windrow.language.tokens import TokenKind, Tokens, at, mistake, refuse
 from windrow.windows.clause import WORDS, WindowClause
 from windrow.windows.domain import MAX_INT64, MICROSECONDS, Domain, Quantity, is_unit, unit_name
 
 #: words a part of a window begins with
-PARTS = words(
+PARTS = syntax.words(
     "RANGE WINDOW ROWS SESSION CUMULATE LANDMARK UNBOUNDED NOW LIFETIME SLIDE LAG ORIGIN UNTIL "
     "WATTR RATTR SATTR PATTR PARTITION INTERNAL INCLUSIVE ZONE"
 )
@@ -99,7 +98,7 @@ _ELSEWHERE = {
     "PARTITION": "write PARTITION BY",
     "GROUP": "GROUP BY stands outside the bracket; partitions of a window are PARTITION BY",
 }
-ReadExpression = Callable[[Tokens], Node]
+ReadExpression = Callable[[Tokens], syntax.Node]
 
 _KEYWORDS = PARTS | {"BY", "AT", "START", "RANK", "FROM"}
 #: words that are keywords only behind or before another
@@ -108,7 +107,7 @@ _ONLY_BEFORE = {"START": {"AT"}, "RANK": {"("}, "PARTITION": {"BY"}}
 _AFTER_LIFETIME = {"WATTR", "INTERNAL"}
 
 
-def parse_window(bracket: Tokens, expression: ReadExpression) -> WindowSyntax:
+def parse_window(bracket: Tokens, expression: ReadExpression) -> syntax.WindowSyntax:
     """The window in a bracket, given with its `[` and `]`; `expression` reads that of a LIFETIME."""
     inside = bracket.cut(1, len(bracket) - 1)
     if not len(inside):
@@ -118,7 +117,7 @@ def parse_window(bracket: Tokens, expression: ReadExpression) -> WindowSyntax:
     with at(bracket):
         clause = _clause(parts, bracket)
         points = tuple(_point_syntax(part) for part in parts if _takes_point(part))
-        window = WindowSyntax(bracket.span, clause, points=points)
+        window = syntax.WindowSyntax(bracket.span, clause, points=points)
     if window.clause.kind != "LIFETIME":
         return window
     return _with_lifetime(window, inside.cut(begin, end), expression)
@@ -384,11 +383,11 @@ def _point(part: Part) -> int | Decimal | BracketToken:
     return value
 
 
-def _point_syntax(part: Part) -> PointSyntax:
+def _point_syntax(part: Part) -> syntax.PointSyntax:
     """How ORIGIN, FROM or UNTIL is written."""
     word = part[0].kind if part[0].kind in ("ORIGIN", "UNTIL") else "FROM"
     is_time = part[-1].kind == "STRING" or _quantity(part).unit is not None
-    return PointSyntax(_point_span(part), word, is_time)
+    return syntax.PointSyntax(_point_span(part), word, is_time)
 
 
 def _point_span(part: Part) -> Span:
@@ -413,14 +412,16 @@ def _span(part: Part) -> Span:
 # ------------------------------------------------------------ LIFETIME
 
 
-def _with_lifetime(window: WindowSyntax, written: Tokens, expression: ReadExpression) -> WindowSyntax:
+def _with_lifetime(
+    window: syntax.WindowSyntax, written: Tokens, expression: ReadExpression
+) -> syntax.WindowSyntax:
     """LIFETIME of an expression, perhaps followed by the unit of its value."""
     last = written[len(written) - 1]
-    value: Node
+    value: syntax.Node
     if len(written) == 1 and last.kind is TokenKind.NUMBER and last.text[-1] in "sSdD":
         # `5s`, where the unit looks like the suffix of a type; in a window it is a unit
         number, unit = literals.plain_number(last.text, last.span)
-        value = Constant(last.span, str(number), "NUMBER")
+        value = syntax.Constant(last.span, str(number), "NUMBER")
     elif _ends_in_unit(written):
         value, unit = expression(written.cut(0, len(written) - 1)), last.word
     else:
@@ -430,7 +431,7 @@ def _with_lifetime(window: WindowSyntax, written: Tokens, expression: ReadExpres
     if scale is None:
         message = "a LIFETIME is a time, not a number of rows"
         refuse(last, message, "window-unit", "the last n rows are [ROWS n]")
-    if isinstance(value, Constant) and value.kind == "NUMBER" and not value.value.isdigit():
+    if isinstance(value, syntax.Constant) and value.kind == "NUMBER" and not value.value.isdigit():
         ticks = Decimal(value.value) * scale
         if ticks == ticks.to_integral_value() and abs(ticks) < 2**63:  # `2.5 MINUTES`
             value, scale = replace(value, value=str(int(ticks))), 1

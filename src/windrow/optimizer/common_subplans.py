@@ -46,8 +46,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from windrow.algebra.operators import Join
-from windrow.algebra.plan import Emit, Plan, Scan, Window
+from windrow.algebra import Emit, Join, Plan, Scan, Window
 from windrow.algebra.types import BIGINT, TIMESTAMP
 from windrow.optimizer.trees import can_ever_fail, kept, peeled
 from windrow.windows.ranges import RangeWindow

@@ -25,9 +25,7 @@ from windrow.algebra.aggregates import Differential, make
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subquery, TableScan, Window
 from windrow.optimizer import flows, trees
 from windrow.optimizer.flows import Estimate, Path, Statistics, Values, arrivals, growing, upkeep
-from windrow.windows.panes import Panes
-from windrow.windows.patterns import Pattern
-from windrow.windows.ranges import RangeWindow
+from windrow.windows import Panes, Pattern, RangeWindow
 
 #: of an array, as long as nobody has counted
 _ELEMENTS = 3

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 from itertools import chain
 
+from windrow.algebra import Join, Plan, Union
 from windrow.algebra.expressions import conjunction, conjuncts
-from windrow.algebra.operators import Join, Union
-from windrow.algebra.plan import Plan
 from windrow.optimizer.trees import can_fail
 
 

@@ -15,14 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import expm1, log1p, prod
 
+from windrow.algebra import Aggregate, Plan, Scan, Stream, Window
 from windrow.algebra.aggregates import Size, function_of
-from windrow.algebra.catalog import Stream
 from windrow.algebra.expressions import Call, Cast, ColumnRef, Expression, Literal, conjuncts
-from windrow.algebra.operators import Aggregate
-from windrow.algebra.plan import Plan, Scan, Window
-from windrow.windows import lifetime, rows
-from windrow.windows.domain import ROW_NUM, Domain
-from windrow.windows.patterns import Pattern
+from windrow.windows import ROW_NUM, Domain, Pattern, lifetime, rows
 
 # ------------------------------------------------------------ statistics
 

@@ -20,10 +20,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from windrow.algebra import BIGINT, BOOLEAN, Kind, Plan
 from windrow.algebra.expressions import FALSE, TRUE, Call, Cast, Expression, Literal, cast
 from windrow.algebra.functions import lookup
-from windrow.algebra.plan import Plan
-from windrow.algebra.types import BIGINT, BOOLEAN, Kind
 from windrow.optimizer.trees import with_expressions
 
 _COMPARED: dict[str, Callable[[Any, Any], bool]] = {

@@ -14,9 +14,7 @@ True
 
 from __future__ import annotations
 
-from windrow.algebra.expressions import conjuncts
-from windrow.algebra.operators import Filter
-from windrow.algebra.plan import Plan
+from windrow.algebra import Filter, Plan, conjuncts
 from windrow.optimizer.trees import filtered
 
 

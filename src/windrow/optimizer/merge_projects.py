@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from windrow.algebra import Plan, Project
 from windrow.algebra.expressions import ColumnRef, Literal, substituted
-from windrow.algebra.operators import Project
-from windrow.algebra.plan import Plan
 
 
 def merge_projects(plan: Plan) -> Plan:

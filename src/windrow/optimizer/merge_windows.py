@@ -21,8 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from windrow.algebra.operators import Project, Union
-from windrow.algebra.plan import Plan, Window
+from windrow.algebra import Plan, Project, Union, Window
 from windrow.optimizer.trees import expressions_of, is_movable, variants
 from windrow.windows.lifetime import LifetimeWindow
 from windrow.windows.spec import OwnInterval, WindowSpec

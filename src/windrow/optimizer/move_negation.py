@@ -27,8 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from windrow.algebra.operators import Exists, Join
-from windrow.algebra.plan import Plan
+from windrow.algebra import Exists, Join, Plan
 from windrow.optimizer.trees import can_fail, is_movable, kept, peeled, variants
 
 

@@ -27,9 +27,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from windrow.algebra import Join, Plan, TableJoin
 from windrow.algebra.expressions import conjunction, conjuncts
-from windrow.algebra.operators import Join, TableJoin
-from windrow.algebra.plan import Plan
 from windrow.optimizer.trees import can_fail, is_movable, kept, peeled, variants
 from windrow.windows.patterns import Pattern
 

@@ -23,13 +23,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from windrow.algebra import Emit, Plan, Project, Scan, StreamUnion
 from windrow.algebra.finality import is_final_by_group
-from windrow.algebra.operators import Project
-from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion
 from windrow.errors import QueryError, nearest
-from windrow.optimizer.costs import total_cost
+from windrow.optimizer import costs, flows, trees
 from windrow.optimizer.flatten import flatten_joins, flatten_unions
-from windrow.optimizer.flows import Statistics
 from windrow.optimizer.fold_constants import fold_constants
 from windrow.optimizer.merge_filters import merge_filters
 from windrow.optimizer.merge_projects import merge_projects
@@ -42,7 +40,6 @@ from windrow.optimizer.push_filters import push_filters
 from windrow.optimizer.remove_trivial import remove_trivial
 from windrow.optimizer.reorder_joins import reorder_joins
 from windrow.optimizer.simplify_predicates import simplify_predicates
-from windrow.optimizer.trees import as_query, expressions_of, own_nodes
 from windrow.optimizer.use_panes import use_panes
 
 # ------------------------------------------------------------ guards
@@ -69,7 +66,9 @@ def reports_alike(before: Emit, after: Emit) -> bool:
 def _bounds(emit: Emit) -> object:
     """The periods that `window_start` and `window_end` are about: each node reads those of its windows."""
     readers = (
-        node for node in own_nodes(emit) if any(each.reads_window_bounds for each in expressions_of(node))
+        node
+        for node in trees.own_nodes(emit)
+        if any(each.reads_window_bounds for each in trees.expressions_of(node))
     )
     return {node.leaves[0].spec.period for node in readers}
 
@@ -91,14 +90,14 @@ def _retelling(emit: Emit) -> Counter[tuple[str, ...]]:
     one result of two that follow each other and differ in a dropped column.
     """
     queries = (node for node in emit.walk() if isinstance(node, Emit) and node.word.restores)
-    nodes = (node for query in queries for node in own_nodes(query.input))
+    nodes = (node for query in queries for node in trees.own_nodes(query.input))
     return Counter(node.schema.names for node in nodes if isinstance(node, Project) and not node.has_wattr)
 
 
 # ------------------------------------------------------------ alternatives
 
 
-Variation = Callable[[Plan, Statistics], Iterable[Plan]]
+Variation = Callable[[Plan, flows.Statistics], Iterable[Plan]]
 
 ALTERNATIVES: tuple[tuple[str, Variation], ...] = (
     ("push_down_negation", lambda plan, _: push_down_negation(plan)),
@@ -113,14 +112,14 @@ ALTERNATIVES: tuple[tuple[str, Variation], ...] = (
 
 
 def alternatives(
-    plan: Emit, statistics: Statistics | None = None, disabled: Collection[str] = ()
+    plan: Emit, statistics: flows.Statistics | None = None, disabled: Collection[str] = ()
 ) -> list[tuple[str, Emit]]:
     """Every plan one step away, with the name of the step."""
     return [
         (name, other)
         for name, variation in ALTERNATIVES
         if name not in disabled
-        for other in variation(plan, statistics or Statistics())
+        for other in variation(plan, statistics or flows.Statistics())
         if isinstance(other, Emit) and reports_alike(plan, other)
     ]
 
@@ -180,18 +179,18 @@ def by_preference(found: Sequence[Candidate]) -> list[Candidate]:
 
 def candidates(
     emit: Emit,
-    statistics: Statistics | None = None,
+    statistics: flows.Statistics | None = None,
     disabled: Collection[str] = (),
     is_settled: Callable[[Emit], bool] = lambda plan: False,
 ) -> list[Candidate]:
     """What the rules make of a query, and all plans that were tried on the way to the cheapest; no others if
     what the rules make of it `is_settled`."""
     _check_names(disabled)
-    known = statistics or Statistics()
+    known = statistics or flows.Statistics()
     if emit.is_union:
         return _of_branches([candidates(each, known, disabled, is_settled) for each in emit.branches])
     plain = normalise(emit, disabled)
-    current = Candidate(RULES_ALONE, plain.plan, total_cost(plain.plan, known), plain.fired)
+    current = Candidate(RULES_ALONE, plain.plan, costs.total_cost(plain.plan, known), plain.fired)
     found = {current.plan: current}
     for _ in () if is_settled(plain.plan) else range(_MOST_STEPS):
         tried = alternatives(current.plan, known, disabled)
@@ -221,12 +220,12 @@ def _joined(branches: Sequence[Candidate]) -> Candidate:
 
 
 def _stepped(
-    before: Candidate, name: str, plan: Emit, known: Statistics, disabled: Collection[str]
+    before: Candidate, name: str, plan: Emit, known: flows.Statistics, disabled: Collection[str]
 ) -> Candidate:
     after = normalise(plan, disabled)
     steps = name if before.name == RULES_ALONE else f"{before.name}, {name}"
     fired = tuple(dict.fromkeys((*before.fired, name, *after.fired)))
-    return Candidate(steps, after.plan, total_cost(after.plan, known), fired)
+    return Candidate(steps, after.plan, costs.total_cost(after.plan, known), fired)
 
 
 def normalise(emit: Emit, disabled: Collection[str] = ()) -> Optimised:
@@ -237,7 +236,7 @@ def normalise(emit: Emit, disabled: Collection[str] = ()) -> Optimised:
     for _ in range(_MOST_ROUNDS):
         before = emit
         for name, rule in RULES:
-            changed = emit if name in disabled else as_query(rule(emit))
+            changed = emit if name in disabled else trees.as_query(rule(emit))
             if changed != emit and reports_alike(emit, changed):
                 emit = changed
                 fired.append(name)

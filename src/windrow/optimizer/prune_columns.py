@@ -22,9 +22,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import singledispatchmethod
 
-from windrow.algebra import operators as ops
+from windrow.algebra import Expression, Schema, operators as ops
 from windrow.algebra.aggregates import lookup
-from windrow.algebra.expressions import Expression, Schema
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.optimizer.trees import as_query, kept
 from windrow.windows.lifetime import LifetimeWindow

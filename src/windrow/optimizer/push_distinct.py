@@ -25,9 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from windrow.algebra.expressions import Expression
-from windrow.algebra.operators import Distinct, Filter, Join, Project
-from windrow.algebra.plan import Plan
+from windrow.algebra import Distinct, Expression, Filter, Join, Plan, Project
 from windrow.optimizer.trees import respects_grouping, variants
 
 

@@ -26,12 +26,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import singledispatchmethod
 
-from windrow.algebra import operators as ops
+from windrow.algebra import Emit, Plan, Scan, StreamWord, Subquery, Window, operators as ops
 from windrow.algebra.expressions import Expression, Schema, conjunction, conjuncts, substituted
-from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.optimizer.trees import as_query, filtered, is_movable, renamed, respects_grouping
-from windrow.windows.ranges import RangeWindow
-from windrow.windows.spec import OwnInterval
+from windrow.windows import OwnInterval, RangeWindow
 
 Parts = tuple[Expression, ...]
 

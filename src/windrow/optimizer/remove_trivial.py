@@ -11,9 +11,7 @@ True
 
 from __future__ import annotations
 
-from windrow.algebra.expressions import TRUE, ColumnRef
-from windrow.algebra.operators import Aggregate, Distinct, Filter, Project
-from windrow.algebra.plan import Plan
+from windrow.algebra import TRUE, Aggregate, ColumnRef, Distinct, Filter, Plan, Project
 
 
 def remove_trivial(plan: Plan) -> Plan:

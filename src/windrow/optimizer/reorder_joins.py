@@ -28,8 +28,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import permutations
 
-from windrow.algebra.operators import Join
-from windrow.algebra.plan import Plan
+from windrow.algebra import Join, Plan
 from windrow.kernels.relational.join.order import WindowStats, augmented_order
 from windrow.optimizer import costs, flows, trees
 

@@ -16,10 +16,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from windrow.algebra import BOOLEAN, Aggregate, Exists, Filter, Join, Plan, TableJoin
 from windrow.algebra.expressions import FALSE, Call, Expression, Literal, conjunction, conjuncts
-from windrow.algebra.operators import Aggregate, Exists, Filter, Join, TableJoin
-from windrow.algebra.plan import Plan
-from windrow.algebra.types import BOOLEAN
 
 # ------------------------------------------------------------ normal forms
 

@@ -22,13 +22,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from windrow.algebra import expressions
-from windrow.algebra import operators as ops
+from windrow.algebra import DataType, Kind, as_decimal, expressions, operators as ops
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Schema, WindowBound, conjunction
 from windrow.algebra.functions import lookup
 from windrow.algebra.functions.calendar import may_leave_the_calendar
 from windrow.algebra.plan import Emit, Plan, Scan, Subquery, TableScan
-from windrow.algebra.types import DataType, Kind, as_decimal
 from windrow.errors import QueryError
 from windrow.windows.lifetime import LifetimeWindow
 

@@ -52,8 +52,7 @@ from windrow.algebra.operators import Aggregate, AggregateCall, Filter, Project
 from windrow.algebra.plan import Emit, Plan, StreamWord, Subquery, Window
 from windrow.algebra.types import BIGINT, DOUBLE, DataType, Kind, decimal
 from windrow.optimizer.trees import expressions_of, fresh_alias, variants
-from windrow.windows.panes import Panes
-from windrow.windows.ranges import RangeWindow
+from windrow.windows import Panes, RangeWindow
 
 _MOST_DIGITS = 28
 _BIG = decimal(20, 0)

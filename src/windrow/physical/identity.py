@@ -16,18 +16,16 @@ from functools import cached_property, lru_cache
 from typing import Any
 from zlib import compress, decompress
 
+from windrow.algebra import Emit, Stream, Table
 from windrow.algebra.canonical import FORMAT, canonical_form, canonical_text, digest_of, own_form, plan_of
-from windrow.algebra.catalog import Stream, Table
 from windrow.algebra.explain import Alternative
-from windrow.algebra.plan import Emit
 from windrow.errors import QueryError, StateError
 from windrow.kernels.aggregates.measures import Measures
 from windrow.kernels.panes.program import Level
 from windrow.kernels.relational.implementations import kind_of, parts_of, placed
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
-from windrow.physical.planner import PhysicalPlan, Sharing
-from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit, Unit
+from windrow.physical import planner, units
 
 #: the place of what is true of all operators of a query
 WHOLE = ""
@@ -47,13 +45,13 @@ class RecordedPlan:
     #: since when it is in the place of another plan, and why
     changed: str = ""
     #: what the query has in common with others
-    sharing: Sharing = field(default_factory=Sharing)
+    sharing: planner.Sharing = field(default_factory=planner.Sharing)
     #: where shedding drops its rows; empty if it never does
     drops: str = ""
     format: int = FORMAT
 
     @classmethod
-    def of(cls, plan: PhysicalPlan, unit: Unit) -> RecordedPlan:
+    def of(cls, plan: planner.PhysicalPlan, unit: units.Unit) -> RecordedPlan:
         """A plan, as it runs in this unit."""
         text = canonical_text(plan.emit)
         return cls(
@@ -83,7 +81,7 @@ class RecordedPlan:
             tuple(stored["fired"]),
             tuple(Alternative(name, cost, chosen) for name, cost, chosen in stored["considered"]),
             stored.get("changed", ""),
-            Sharing.from_json(stored.get("sharing", {})),
+            planner.Sharing.from_json(stored.get("sharing", {})),
             stored.get("drops", ""),
             stored["format"],
         )
@@ -95,12 +93,12 @@ class RecordedPlan:
         streams: Mapping[str, Stream],
         tables: Mapping[str, Table],
         by_group: bool | None,
-    ) -> PhysicalPlan:
+    ) -> planner.PhysicalPlan:
         """The plan as it was recorded, whatever would be chosen now."""
         if self.format != FORMAT:
             raise changed(name, f"its plan is recorded in format {self.format}, and this is format {FORMAT}")
         emit = plan_of(self.text, streams, tables)
-        plan = PhysicalPlan(
+        plan = planner.PhysicalPlan(
             asked,
             emit,
             self.fired,
@@ -115,7 +113,7 @@ class RecordedPlan:
             raise changed(name, f"no kernel runs it ({error.message})") from error
         return plan
 
-    def check(self, name: str, unit: Unit) -> None:
+    def check(self, name: str, unit: units.Unit) -> None:
         """Refuse a state whose operators are not those that would read it."""
         now = identities(unit)
         for place, (kind, digest) in self.operators.items():
@@ -145,18 +143,18 @@ def _unpacked(stored: str) -> str:
     return decompress(b64decode(stored)).decode()
 
 
-def identities(unit: Unit) -> dict[str, tuple[str, str]]:
+def identities(unit: units.Unit) -> dict[str, tuple[str, str]]:
     """The durable name and the hash of each operator of a unit that keeps a state, and of the whole."""
-    if isinstance(unit, UnionUnit):
+    if isinstance(unit, units.UnionUnit):
         return {
             f"{number}:{place}": each
             for number, branch in enumerate(unit.branches)
             for place, each in identities(branch).items()
         } | {WHOLE: (_UNION, digest_of(_text(_routed(unit))))}
-    return _of_rows(unit) if isinstance(unit, GeneralUnit) else _of_panes(unit)
+    return _of_rows(unit) if isinstance(unit, units.GeneralUnit) else _of_panes(unit)
 
 
-def _routed(unit: GeneralUnit) -> dict[str, Any]:
+def _routed(unit: units.GeneralUnit) -> dict[str, Any]:
     """By which columns rows and tables are kept apart."""
     return {
         "routed": sorted([name, *columns] for name, columns in unit.placement.items()),
@@ -164,7 +162,7 @@ def _routed(unit: GeneralUnit) -> dict[str, Any]:
     }
 
 
-def _of_rows(unit: GeneralUnit) -> dict[str, tuple[str, str]]:
+def _of_rows(unit: units.GeneralUnit) -> dict[str, tuple[str, str]]:
     program = unit.program
     nodes = {place: node for _, node, place, _ in placed(program) if place is not None}
     whole = {
@@ -192,7 +190,7 @@ def _of_rows(unit: GeneralUnit) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _of_panes(unit: SlidingUnit) -> dict[str, tuple[str, str]]:
+def _of_panes(unit: units.SlidingUnit) -> dict[str, tuple[str, str]]:
     program = unit.program
     found = {WHOLE: (_PANES, digest_of([bool(program.by_group), len(program.levels)]))}
     for number, level in enumerate(program.levels):

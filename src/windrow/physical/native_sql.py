@@ -19,11 +19,10 @@ from math import gcd
 
 import polars as pl
 
-from windrow.algebra.catalog import Late, Stream
+from windrow.algebra import BIGINT, DataType, Kind, Late, Stream
 from windrow.algebra.expressions import TRUE, Call, Expression, conjunction
 from windrow.algebra.functions import call, lookup
 from windrow.algebra.functions.sql_text import backquoted, to_sql
-from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.columnar.expressions import can_fail
@@ -32,8 +31,7 @@ from windrow.kernels.panes.query import Cut, normal_form
 from windrow.kernels.shared.shared_state import PaneGrid, SharedState
 from windrow.kernels.state import PANE, ROWS
 from windrow.state.names import RESERVED
-from windrow.windows.domain import Instant
-from windrow.windows.progress import NoPolicy, Ordered, Slack
+from windrow.windows import Instant, NoPolicy, Ordered, Slack
 
 BEGIN, COUNT, GREATEST = "__begin", "__rows", "__greatest"
 #: what stands beside the columns of a stream, under names that none of them can have

@@ -18,12 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice, product
 
-from windrow.algebra import operators as ops
-from windrow.algebra.expressions import Call, ColumnRef, Expression, Schema, conjuncts
+from windrow.algebra import Call, ColumnRef, Expression, Schema, conjuncts, operators as ops
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
-from windrow.windows.domain import ROW_NUM
-from windrow.windows.patterns import Pattern
-from windrow.windows.spec import OwnInterval
+from windrow.windows import ROW_NUM, OwnInterval, Pattern
 
 #: routed columns of each stream; empty: everything in one shard
 Placement = Mapping[str, tuple[str, ...]]

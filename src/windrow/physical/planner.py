@@ -36,10 +36,8 @@ from windrow.kernels.relational.implementations import kind_of, placed, report
 from windrow.kernels.relational.operator import Stateless
 from windrow.kernels.relational.program import RelationalProgram
 from windrow.kernels.relational.windows.leaf import NestedRows, Scanned
-from windrow.optimizer.flows import Statistics
-from windrow.optimizer.optimizer import Candidate, by_preference, candidates
-from windrow.physical.native_sql import why_from_rows
-from windrow.physical.units import GeneralUnit, SlidingUnit, UnionUnit, Unit, unit_of
+from windrow.optimizer import flows, optimizer
+from windrow.physical import native_sql, units
 
 Path = tuple[int, ...]
 
@@ -194,16 +192,16 @@ class PhysicalOperator:
             yield from part.walk()
 
 
-def operators_of(unit: Unit, *, is_shared: bool = False) -> PhysicalOperator:
+def operators_of(unit: units.Unit, *, is_shared: bool = False) -> PhysicalOperator:
     """The operators of a unit, from the root down; `is_shared`: its state is that of others, too."""
-    if isinstance(unit, UnionUnit):
+    if isinstance(unit, units.UnionUnit):
         return _united(unit)
-    if isinstance(unit, GeneralUnit):
+    if isinstance(unit, units.GeneralUnit):
         return _tree(unit.program.emit, (), _general(unit.program))
     return _paned(unit.program, len(unit.program.levels) - 1, is_shared)
 
 
-def _united(unit: UnionUnit) -> PhysicalOperator:
+def _united(unit: units.UnionUnit) -> PhysicalOperator:
     """Branches beside each other; their operators have the numbers of their branches before their places."""
     emit = unit.program.emit
     branches = tuple(_numbered(operators_of(branch), number) for number, branch in enumerate(unit.branches))
@@ -329,7 +327,7 @@ class PhysicalPlan:
     #: the plans that were costed, one of them chosen; none if there was no choice
     considered: tuple[Alternative, ...] = ()
     #: what it was chosen by
-    statistics: Statistics = field(default_factory=Statistics)
+    statistics: flows.Statistics = field(default_factory=flows.Statistics)
     #: since when it is in the place of another plan, and why; empty: the query began with it
     changed: str = ""
     #: promises about single groups may come from outside
@@ -340,9 +338,9 @@ class PhysicalPlan:
     sharing: Sharing = field(default_factory=Sharing)
 
     @cached_property
-    def unit(self) -> Unit:
+    def unit(self) -> units.Unit:
         """What runs it, compiled."""
-        return unit_of(self.emit, by_group=self.by_group, carries_ends=self.carries_ends)
+        return units.unit_of(self.emit, by_group=self.by_group, carries_ends=self.carries_ends)
 
     @cached_property
     def root(self) -> PhysicalOperator:
@@ -354,7 +352,9 @@ class PhysicalPlan:
         """Where shedding drops its rows, one of `DROPS`; empty if none of its streams may be shed."""
         if not any(stream.sheddable for stream in self.unit.streams.values()):
             return ""
-        is_native = isinstance(self.unit, SlidingUnit) and why_from_rows(self.unit.program) is None
+        is_native = (
+            isinstance(self.unit, units.SlidingUnit) and native_sql.why_from_rows(self.unit.program) is None
+        )
         return "panes" if is_native else "workers"
 
     def walk(self) -> Iterator[PhysicalOperator]:
@@ -372,9 +372,9 @@ class PhysicalPlan:
         found.__dict__.update((name, self.__dict__[name]) for name in ("unit",) if name in self.__dict__)
         return found
 
-    def running(self, unit: Unit) -> PhysicalPlan:
+    def running(self, unit: units.Unit) -> PhysicalPlan:
         """The same decisions, in the form that a query has among others: a unit that is compiled already."""
-        carries_ends = isinstance(unit, GeneralUnit) and unit.carries_ends
+        carries_ends = isinstance(unit, units.GeneralUnit) and unit.carries_ends
         found = replace(self, emit=unit.program.emit, carries_ends=carries_ends)
         found.__dict__["unit"] = unit
         return found
@@ -382,7 +382,7 @@ class PhysicalPlan:
     @property
     def is_paned(self) -> bool:
         """Whether it is answered from states of panes."""
-        return isinstance(self.unit, SlidingUnit)
+        return isinstance(self.unit, units.SlidingUnit)
 
 
 # ------------------------------------------------------------ planner
@@ -390,21 +390,21 @@ class PhysicalPlan:
 
 def plan_query(
     plan: Emit,
-    statistics: Statistics | None = None,
+    statistics: flows.Statistics | None = None,
     *,
     by_group: bool | None = None,
     disabled: Collection[str] = (),
 ) -> PhysicalPlan:
     """How a query runs; a QueryError if no kernel runs it. What is `disabled` is not tried."""
     streams = (node.stream for node in plan.walk() if isinstance(node, Scan))
-    known = (statistics or Statistics()).with_declared(streams)
-    found = candidates(plan, known, disabled, _is_settled)
-    for each in by_preference(found):
+    known = (statistics or flows.Statistics()).with_declared(streams)
+    found = optimizer.candidates(plan, known, disabled, _is_settled)
+    for each in optimizer.by_preference(found):
         try:
             return _built(plan, each, found, known, by_group)
         except QueryError:
             continue
-    return _built(plan, Candidate("as written", plan, 0.0), [], known, by_group)
+    return _built(plan, optimizer.Candidate("as written", plan, 0.0), [], known, by_group)
 
 
 def _is_settled(plan: Emit) -> bool:
@@ -417,7 +417,11 @@ def _is_settled(plan: Emit) -> bool:
 
 
 def _built(
-    plan: Emit, chosen: Candidate, found: list[Candidate], known: Statistics, by_group: bool | None
+    plan: Emit,
+    chosen: optimizer.Candidate,
+    found: list[optimizer.Candidate],
+    known: flows.Statistics,
+    by_group: bool | None,
 ) -> PhysicalPlan:
     considered = [Alternative(each.name, each.cost, each is chosen) for each in found] if found[1:] else []
     built = PhysicalPlan(plan, chosen.plan, chosen.fired, tuple(considered), known, by_group=by_group)

@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from windrow.algebra import catalog, finality
-from windrow.algebra import operators as ops
-from windrow.algebra.plan import Emit, Scan
+from windrow.algebra import Emit, Scan, catalog, finality, operators as ops
 from windrow.errors import QueryError
 from windrow.kernels.clock import Clock, Held, Knowns, PaneClock, Timing
 from windrow.kernels.panes.program import PaneProgram
@@ -22,8 +20,7 @@ from windrow.kernels.relational.expiry_layouts import Ends, Options
 from windrow.kernels.relational.join.partners import telling
 from windrow.kernels.relational.program import RelationalProgram, UnionProgram, UnionTiming
 from windrow.physical.partitioning import placement_of, table_places
-from windrow.windows.domain import INFINITY, ROW_NUM, Instant
-from windrow.windows.ranges import RangeWindow
+from windrow.windows import INFINITY, ROW_NUM, Instant, RangeWindow
 
 #: how far a query had come before the end: its last window, or its clock, or those of its branches
 Last = int | tuple[int | None, ...] | None

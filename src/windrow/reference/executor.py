@@ -16,9 +16,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from windrow.algebra import catalog, expressions, finality
-from windrow.algebra import operators as ops
-from windrow.algebra.plan import Emit, Scan, Window
+from windrow.algebra import Emit, Scan, Window, catalog, expressions, finality, operators as ops
 from windrow.algebra.values import Change, canonical, canonical_rows, not_final
 from windrow.errors import DataError, StateError, nearest
 from windrow.reference.expressions import compile_expression

@@ -15,12 +15,9 @@ from functools import partial, singledispatchmethod
 from itertools import pairwise, product
 from typing import Any
 
-from windrow.algebra import operators as ops
-from windrow.algebra.expressions import Expression
-from windrow.algebra.plan import Plan, Window
-from windrow.reference.expressions import compile_expression
+from windrow.algebra import Expression, Plan, Window, operators as ops
+from windrow.reference import expressions, snapshot
 from windrow.reference.rows import Fact, LeafRows, Values, World
-from windrow.reference.snapshot import PlanSnapshot, elements, grouped, in_order, lives, table_rows, together
 from windrow.windows.domain import INFINITY, Instant, sort_key
 
 
@@ -59,7 +56,7 @@ class IntervalRows:
 
     def __post_init__(self) -> None:
         #: aggregates and ranks over the rows of one instant are the snapshot's own definitions
-        self.moment = PlanSnapshot(self.leaves, self.world, 0, 0)
+        self.moment = snapshot.PlanSnapshot(self.leaves, self.world, 0, 0)
 
     @singledispatchmethod
     def of(self, plan: Plan) -> list[IntervalRow]:
@@ -89,7 +86,10 @@ class IntervalRows:
 
     @of.register
     def _(self, plan: ops.Project) -> list[IntervalRow]:
-        columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
+        columns = [
+            expressions.compile_expression(expression, plan.input.schema.names)
+            for _, expression in plan.outputs
+        ]
         return [
             piece.showing(tuple(column(piece.fact.values, None) for column in columns))
             for piece in self.of(plan.input)
@@ -128,12 +128,12 @@ class IntervalRows:
 
     def _table_pieces(self, plan: ops.TableJoin, piece: IntervalRow) -> Iterator[IntervalRow]:
         if not plan.is_retroactive:
-            rows = sorted(table_rows(self.world, plan.table, piece.fact.ts), key=sort_key)
+            rows = sorted(snapshot.table_rows(self.world, plan.table, piece.fact.ts), key=sort_key)
             for place, row in enumerate(rows):
                 yield replace(piece.showing(piece.fact.values + row), origin=(*piece.origin, place))
             return
         copies: Counter[tuple[Values, Instant]] = Counter()
-        for row, start, stop in lives(self.world, plan.table):
+        for row, start, stop in snapshot.lives(self.world, plan.table):
             end = stop + self.lag
             copies[row, start] += 1
             origin = (sort_key(row), start, copies[row, start])
@@ -167,13 +167,15 @@ class IntervalRows:
     def _by_value(self, plan: Plan) -> dict[Values, list[IntervalRow]]:
         found: dict[Values, list[IntervalRow]] = defaultdict(list)
         for piece in self.of(plan):
-            found[grouped(piece.fact.values)].append(piece)
+            found[snapshot.grouped(piece.fact.values)].append(piece)
         return found
 
     @of.register
     def _(self, plan: ops.Exists) -> list[IntervalRow]:
         right = self.of(plan.right)
-        test = compile_expression(plan.predicate, plan.left.schema.names + plan.right.schema.names)
+        test = expressions.compile_expression(
+            plan.predicate, plan.left.schema.names + plan.right.schema.names
+        )
         found: list[IntervalRow] = []
         for piece in self.of(plan.left):
             matches = [other for other in right if test(piece.fact.values + other.fact.values, None) is True]
@@ -189,10 +191,10 @@ class IntervalRows:
 
     @of.register
     def _(self, plan: ops.Aggregate) -> list[IntervalRow]:
-        keys = [compile_expression(key, plan.input.schema.names) for _, key in plan.keys]
+        keys = [expressions.compile_expression(key, plan.input.schema.names) for _, key in plan.keys]
         groups: dict[Values, list[IntervalRow]] = defaultdict(list)
         for piece in self.of(plan.input):
-            groups[grouped(tuple(key(piece.fact.values, None) for key in keys))].append(piece)
+            groups[snapshot.grouped(tuple(key(piece.fact.values, None) for key in keys))].append(piece)
         return [piece for group, rows in groups.items() for piece in self._values(plan, group, rows)]
 
     def _values(self, plan: ops.Aggregate, group: Values, rows: list[IntervalRow]) -> Iterator[IntervalRow]:
@@ -236,22 +238,22 @@ class IntervalRows:
 
     @of.register
     def _(self, plan: ops.Unnest) -> list[IntervalRow]:
-        array = compile_expression(plan.array, plan.input.schema.names)
+        array = expressions.compile_expression(plan.array, plan.input.schema.names)
         return [
             replace(piece.showing(piece.fact.values + more), origin=(*piece.origin, place))
             for piece in self.of(plan.input)
-            for place, more in enumerate(elements(plan, array(piece.fact.values, None)))
+            for place, more in enumerate(snapshot.elements(plan, array(piece.fact.values, None)))
         ]
 
     @of.register
     def _(self, plan: ops.Over) -> list[IntervalRow]:
-        rows = sorted(self.of(plan.input), key=lambda piece: in_order(piece.fact))
+        rows = sorted(self.of(plan.input), key=lambda piece: snapshot.in_order(piece.fact))
         more = self.moment.framed(plan, [piece.fact for piece in rows])
         pairs = zip(rows, more, strict=True)
         return [piece.showing(piece.fact.values + values) for piece, values in pairs]
 
     def _holds(self, predicate: Expression, source: Plan, values: Values) -> bool:
-        return compile_expression(predicate, source.schema.names)(values, None) is True
+        return expressions.compile_expression(predicate, source.schema.names)(values, None) is True
 
 
 def intersection(parts: Iterable[IntervalRow]) -> IntervalRow | None:
@@ -262,7 +264,7 @@ def intersection(parts: Iterable[IntervalRow]) -> IntervalRow | None:
         return None
     origin = tuple(part.origin for part in chosen)
     return IntervalRow(
-        together(part.fact for part in chosen), vs, ve, min(part.stays for part in chosen), origin
+        snapshot.together(part.fact for part in chosen), vs, ve, min(part.stays for part in chosen), origin
     )
 
 

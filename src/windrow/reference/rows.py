@@ -11,18 +11,13 @@ from functools import singledispatchmethod
 from math import gcd
 from typing import Any, TypeAlias
 
-from windrow.algebra.catalog import PSEUDO_COLUMNS
-from windrow.algebra.operators import Filter, Project, Union
-from windrow.algebra.plan import Emit, Plan, Scan, Subquery, Window
+from windrow.algebra import PSEUDO_COLUMNS, Emit, Filter, Plan, Project, Scan, Subquery, Union, Window
 from windrow.algebra.values import Change
-from windrow.reference.expressions import compile_expression
-from windrow.reference.scopes import counting_order
+from windrow.reference import expressions, scopes
+from windrow.windows import RangeWindow, RowsWindow, WindowSpec
 from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Element, Instant, check_instant, sort_key
 from windrow.windows.landmark import LandmarkWindow
 from windrow.windows.lifetime import LifetimeWindow
-from windrow.windows.ranges import RangeWindow
-from windrow.windows.rows import RowsWindow
-from windrow.windows.spec import WindowSpec
 
 Values: TypeAlias = tuple[Any, ...]
 
@@ -84,7 +79,7 @@ def sub_windows(spec: WindowSpec, rows: Sequence[Element]) -> list[int | None]:
     numbers: list[int | None] = [None] * len(rows)
     if isinstance(spec, RowsWindow) and spec.slide_rows is not None and not spec.partition_by:
         width = gcd(spec.rows, spec.slide_rows)
-        for before, place in enumerate(counting_order(spec, rows, range(len(rows)))):
+        for before, place in enumerate(scopes.counting_order(spec, rows, range(len(rows)))):
             numbers[place] = before // width
     return numbers
 
@@ -158,12 +153,15 @@ class RowsBelow:
 
     @of.register
     def _(self, plan: Filter) -> list[StreamRow]:
-        holds = compile_expression(plan.predicate, plan.input.schema.names)
+        holds = expressions.compile_expression(plan.predicate, plan.input.schema.names)
         return [row for row in self.of(plan.input) if holds(row.fact.values, None) is True]
 
     @of.register
     def _(self, plan: Project) -> list[StreamRow]:
-        columns = [compile_expression(expression, plan.input.schema.names) for _, expression in plan.outputs]
+        columns = [
+            expressions.compile_expression(expression, plan.input.schema.names)
+            for _, expression in plan.outputs
+        ]
         return [
             replace(row, fact=row.fact.showing(tuple(column(row.fact.values, None) for column in columns)))
             for row in self.of(plan.input)
@@ -178,7 +176,7 @@ class RowsBelow:
         partition = getattr(spec, "partition_by", ())
         alias, lifetime = self.window.origins[0].alias, None
         if isinstance(spec, LifetimeWindow):
-            lifetime = compile_expression(spec.expression, schema.names)(row.fact.values, None)
+            lifetime = expressions.compile_expression(spec.expression, schema.names)(row.fact.values, None)
             check_instant(None if lifetime is None else lifetime * spec.scale, "a LIFETIME")
         return Element(
             t=int(row.fact.ts),

@@ -13,9 +13,8 @@ from functools import lru_cache
 from itertools import accumulate
 from zoneinfo import ZoneInfo
 
-from windrow.windows import calendar, cumulate, landmark, lifetime, ranges, slide_by_tuple
+from windrow.windows import RowsWindow, calendar, cumulate, landmark, lifetime, ranges, slide_by_tuple
 from windrow.windows.domain import DAYS, INFINITY, MONTHS, Element, Instant
-from windrow.windows.rows import RowsWindow
 from windrow.windows.session import SessionWindow
 from windrow.windows.spec import SlideGrid, WindowSpec
 

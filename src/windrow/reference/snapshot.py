@@ -20,14 +20,11 @@ from functools import singledispatchmethod
 from itertools import product
 from typing import Any
 
-from windrow.algebra import catalog, estimates, expressions
-from windrow.algebra import operators as ops
+from windrow.algebra import Plan, TableScan, Window, catalog, estimates, expressions, operators as ops
 from windrow.algebra.aggregates.approx_count import refuse_negative
-from windrow.algebra.plan import Plan, TableScan, Window
-from windrow.reference import aggregates
+from windrow.reference import aggregates, scopes
 from windrow.reference.expressions import WindowContext, compile_expression
 from windrow.reference.rows import Fact, LeafRows, Values, World
-from windrow.reference.scopes import last_slide, members
 from windrow.windows.domain import INFINITY, Instant, sort_key
 
 
@@ -94,7 +91,7 @@ class PlanSnapshot:
         spec = plan.leaves[0].spec
         if spec.grid is None:
             return None
-        start, end = spec.bounds(last_slide(spec, self.instant))
+        start, end = spec.bounds(scopes.last_slide(spec, self.instant))
         return WindowContext(None if start == -INFINITY else int(start), end)
 
     def relation(self, plan: Plan) -> Counter[Values]:
@@ -111,7 +108,7 @@ class PlanSnapshot:
         rows = self.leaves[plan]
         inside = self.states.get(plan)
         if inside is None:
-            inside = members(plan.spec, rows.elements, self.instant)
+            inside = scopes.members(plan.spec, rows.elements, self.instant)
         return [rows.facts[place] for place in inside]
 
     @facts.register

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from windrow.algebra.operators import TableJoin
-from windrow.algebra.plan import Emit, Plan, StreamWord, Window
+from windrow.algebra import Emit, Plan, StreamWord, TableJoin, Window
 from windrow.algebra.values import Change
 from windrow.errors import DataError
 from windrow.reference import expressions, interval_rows, scopes

@@ -22,14 +22,12 @@ from windrow.engine.adhoc.select import Asked
 from windrow.errors import StateError, WindrowError
 from windrow.language.binder.once import Once
 from windrow.redaction import redacted
-from windrow.server import formats
+from windrow.server import formats, page, watch
 from windrow.server.access import COOKIE, AccessTokens, BusyError, Gate, Guard, cookie_of, name_of, told
 from windrow.server.answers import ReadPosition
 from windrow.server.events import EventStream, Feeds
 from windrow.server.metrics import CONTENT_TYPE, Metrics, figures_of_clients
-from windrow.server.page import Pages
 from windrow.server.service import Caller, Service, shown_as_json
-from windrow.server.watch import problem
 
 _log = logging.getLogger("windrow.server")
 #: seconds between looks at whether a client that waits for an answer has left
@@ -200,7 +198,7 @@ def create_app(
         responses=_PROBLEMS,
     )
     _add_errors(app)
-    pages = Pages(files("windrow.server") / "page")
+    pages = page.Pages(files("windrow.server") / "page")
     _add_operations(app, service, metrics)
     _add_statements(app, service)
     _add_queries(app, service, feeds)
@@ -228,7 +226,7 @@ def refused(error: WindrowError) -> Response:
     if isinstance(error, StateError) and error.code not in _STATUS:
         status = 409
     headers = {"retry-after": "1"} if status == 429 else {}
-    return Response(formats.as_json(problem(error)), status, headers, formats.JSON)
+    return Response(formats.as_json(watch.problem(error)), status, headers, formats.JSON)
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -280,7 +278,7 @@ def _add_operations(app: FastAPI, service: Service, metrics: Metrics) -> None:
         body = {
             "status": status,
             "commit": service.windrow.commit,
-            "error": problem(error) if error else None,
+            "error": watch.problem(error) if error else None,
         }
         return Response(formats.as_json(body), 503 if status == "failed" else 200, media_type=formats.JSON)
 
@@ -514,7 +512,7 @@ def _add_rows(app: FastAPI, service: Service) -> None:
         return await asyncio.to_thread(service.quicken, name, body.times, _caller(request))
 
 
-def _add_page(app: FastAPI, pages: Pages, tokens: AccessTokens) -> None:
+def _add_page(app: FastAPI, pages: page.Pages, tokens: AccessTokens) -> None:
     @app.get("/", include_in_schema=False)
     async def home() -> Response:
         return pages.respond("index.html", None)

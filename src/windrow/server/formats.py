@@ -14,8 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.algebra.catalog import Stream
-from windrow.algebra.types import DataType, Kind
+from windrow.algebra import DataType, Kind, Stream
 from windrow.algebra.values import canonical_row
 from windrow.errors import DataError, nearest
 from windrow.kernels.columnar.columns import frame_of, published, rows_schema

@@ -11,8 +11,7 @@ from typing import Self
 import uvicorn
 
 from windrow.errors import StateError
-from windrow.server.access import AccessTokens, Guard, is_loopback
-from windrow.server.app import create_app
+from windrow.server import access, app
 from windrow.server.service import ClientLimits, Service
 from windrow.session import Windrow
 
@@ -28,10 +27,10 @@ class Listener:
         service: Service,
         host: str = "127.0.0.1",
         port: int = 8642,
-        tokens: AccessTokens | None = None,
+        tokens: access.AccessTokens | None = None,
         names: Iterable[str] = (),
     ) -> None:
-        if not is_loopback(host) and not tokens:
+        if not access.is_loopback(host) and not tokens:
             raise StateError(
                 f"{host} can be reached by others, and there is no token",
                 code="no-token",
@@ -40,9 +39,9 @@ class Listener:
         self._socket = _bound(host, port)
         self.port: int = self._socket.getsockname()[1]
         self.host = host
-        hosts = frozenset(each.lower() for each in (host, *names)) if is_loopback(host) else None
+        hosts = frozenset(each.lower() for each in (host, *names)) if access.is_loopback(host) else None
         config = uvicorn.Config(
-            create_app(service, tokens, hosts),
+            app.create_app(service, tokens, hosts),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -73,7 +72,7 @@ class _Server(uvicorn.Server):
     """Ends event streams before it waits for what is under way."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        assert isinstance(self.config.app, Guard)
+        assert isinstance(self.config.app, access.Guard)
         self.config.app.close()
         await super().shutdown(sockets)
 

@@ -23,13 +23,11 @@ from windrow.engine.adhoc.select import Asked
 from windrow.engine.engine import why_ended
 from windrow.engine.views import Query, StreamView
 from windrow.errors import QueryError, WindrowError
+from windrow.language import compile, editor
 from windrow.language.binder import bound_statements
 from windrow.language.binder.once import Once
-from windrow.language.compile import parse_script
-from windrow.language.editor import suggestions
 from windrow.redaction import redacted
-from windrow.server.answers import AnswerLog, LoggedSink, Part, ReadPosition
-from windrow.server.formats import as_json_rows, columns_of, read_rows
+from windrow.server import answers, formats
 from windrow.server.watch import Watch, plain, steady
 from windrow.session import Windrow
 from windrow.state.names import STATEMENTS
@@ -176,9 +174,9 @@ class Service:
         self.windrow, self.limits = windrow, limits or ClientLimits()
         #: whether streams have to say where their rows come from; without that, nothing could run
         self._needs_sources = needs_sources
-        self.answers = AnswerLog(windrow.folder / "answers" / "answers.db")
-        windrow.default_sink = lambda query: LoggedSink(self.answers)
-        windrow.beside_sink = lambda query, sink: LoggedSink(self.answers, sink)
+        self.answers = answers.AnswerLog(windrow.folder / "answers" / "answers.db")
+        windrow.default_sink = lambda query: answers.LoggedSink(self.answers)
+        windrow.beside_sink = lambda query, sink: answers.LoggedSink(self.answers, sink)
         windrow.flushes.append(self.answers.flush)
         self._statements, self._pictures = Lock(), Lock()
         self._recent: dict[tuple[str, int, int, str | None], tuple[float, dict[str, Any]]] = {}
@@ -232,7 +230,7 @@ class Service:
 
     def _check_sources(self, text: str, bound: Sequence[bound_statements.BoundStatement]) -> None:
         """Refuse a stream without a source: a run would end with it, and all others too."""
-        for statement, written in zip(bound, parse_script(text), strict=True):
+        for statement, written in zip(bound, compile.parse_script(text), strict=True):
             match statement:
                 case bound_statements.DeclareStream(stream) if stream.source is None and self._needs_sources:
                     raise QueryError(
@@ -249,7 +247,7 @@ class Service:
         """For the next start."""
         made: list[tuple[str, str, str]] = []
         dropped: list[tuple[str, str]] = []
-        for statement, written in zip(bound, parse_script(text), strict=True):
+        for statement, written in zip(bound, compile.parse_script(text), strict=True):
             source = text[written.span.start : written.span.end]
             match statement:
                 case bound_statements.DeclareStream(stream):
@@ -319,14 +317,14 @@ class Service:
         """What statements mean and how they would run; none is done."""
         try:
             found = [_meaning(*each) for each in self.windrow.check(text)]
-            written = parse_script(text)
+            written = compile.parse_script(text)
         except WindrowError as error:
             raise error.located(text) from None
         spans = [{"start": each.span.start, "end": each.span.end} for each in written]
         return [{**each, "span": span} for each, span in zip(found, spans, strict=True)]
 
     def complete(self, text: str, offset: int) -> dict[str, Any]:
-        start, found = suggestions(text, min(offset, len(text)), self.windrow.catalog)
+        start, found = editor.suggestions(text, min(offset, len(text)), self.windrow.catalog)
         return {"start": start, "items": [asdict(each) for each in found]}
 
     def ask(self, query: str | Once) -> Asked:
@@ -360,10 +358,10 @@ class Service:
         known = next((each for each in looks if each["name"] == query.name), {})
         return {
             **known,
-            "columns": columns_of(query.columns),
+            "columns": formats.columns_of(query.columns),
             "plan": as_dict(explained),
             "text": render(explained),
-            "gaps": as_json_rows(query.gaps),
+            "gaps": formats.as_json_rows(query.gaps),
             "keeps_all": query.keeps_all,
             "partners": query.partners,
             "state_bytes": self.windrow.footprint.bytes_by_owner.get(query.id, 0),
@@ -373,16 +371,16 @@ class Service:
         }
 
     def page(
-        self, name: str, after: ReadPosition | None, before: ReadPosition | None, rows: int
-    ) -> tuple[Query, list[Part], bool]:
+        self, name: str, after: answers.ReadPosition | None, before: answers.ReadPosition | None, rows: int
+    ) -> tuple[Query, list[answers.Part], bool]:
         """Answers from the log, oldest first, or with `before` newest first; and whether there are more."""
         query = self.query(name)
         most = min(rows, self.limits.page_rows)
         if before is not None:
             parts = self.answers.before(query.name, before, most)
-            end = ReadPosition(parts[-1].commit, parts[-1].number) if parts else before
+            end = answers.ReadPosition(parts[-1].commit, parts[-1].number) if parts else before
             return query, parts, bool(self.answers.before(query.name, end, 1))
-        parts = self.answers.after(query.name, after or ReadPosition(0), most)
+        parts = self.answers.after(query.name, after or answers.ReadPosition(0), most)
         return query, parts, bool(parts and self.answers.after(query.name, parts[-1].place, 1))
 
     def recent(self, name: str, span: int, rows: int, column: str | None) -> dict[str, Any]:
@@ -421,9 +419,9 @@ class Service:
         sample = found.take(pa.array(range(0, found.num_rows, step), pa.int64()))
         return {
             "stream": view.name,
-            "columns": columns_of(found.schema),
+            "columns": formats.columns_of(found.schema),
             "total": found.num_rows,
-            "rows": as_json_rows(sample),
+            "rows": formats.as_json_rows(sample),
             "watermark": plain(view.progress.progress),
             "greatest": view.progress.greatest,
         }
@@ -433,7 +431,7 @@ class Service:
     def push(self, name: str, form: str, body: bytes, key: str | None, caller: Caller) -> dict[str, Any]:
         """Rows for a stream; on return a commit holds them."""
         view = self.stream(name)
-        table = read_rows(view.declared, form, body)
+        table = formats.read_rows(view.declared, form, body)
         commit = self.windrow.push(view.name, table, key=key, timeout=self.limits.push_seconds)
         self._tell()
         return {"stream": view.name, "rows": table.num_rows, "commit": commit}
@@ -454,7 +452,7 @@ class Service:
 
 def shown_as_json(shown: Any) -> dict[str, Any]:
     if isinstance(shown, pa.Table):
-        return {"columns": columns_of(shown.schema), "rows": as_json_rows(shown)}
+        return {"columns": formats.columns_of(shown.schema), "rows": formats.as_json_rows(shown)}
     if isinstance(shown, Explanation):
         return _explained(shown)
     return {"text": str(shown)}

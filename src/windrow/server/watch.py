@@ -15,20 +15,16 @@ from dataclasses import asdict, dataclass, field
 from threading import Lock
 from typing import Any, TypeVar
 
+from windrow.algebra import ColumnRef, Emit, Window
 from windrow.algebra.explain.operators import Spelling, call_text, operator_text, quantity, window_text
-from windrow.algebra.expressions import ColumnRef
 from windrow.algebra.operators import Aggregate, Except, Exists, Filter, Join, Limit, Project, TableJoin
-from windrow.algebra.plan import Emit, Window
-from windrow.engine.explain import explain_plan
-from windrow.engine.statistics import EpochTimes
+from windrow.engine import explain, statistics
 from windrow.engine.views import Query, StreamView
 from windrow.errors import QueryError, WindrowError
 from windrow.redaction import redacted
 from windrow.session import Windrow
-from windrow.shedding.agreement import final_grid
-from windrow.shedding.rules import CannotShed
-from windrow.windows.domain import Instant
-from windrow.windows.ranges import RangeWindow
+from windrow.shedding import agreement, rules
+from windrow.windows import Instant, RangeWindow
 
 #: rows per second are those of the last seconds
 _MEASURED_OVER = 5.0
@@ -112,7 +108,7 @@ class Watch:
         self._told = 0
         self._commit_seen: deque[tuple[int, float]] = deque(maxlen=4096)
         #: called with each epoch, once, in order
-        self.on_epoch: Callable[[EpochTimes], None] = lambda epoch: None
+        self.on_epoch: Callable[[statistics.EpochTimes], None] = lambda epoch: None
         self.newest: dict[str, Any] = {}
         self.look()
 
@@ -239,7 +235,7 @@ class Watch:
             known = set(self._windrow.queries)
             self._facts = {key: each for key, each in self._facts.items() if each["name"] in known}
             emit, columns = query.standing.plan, query.columns
-            plan = explain_plan(emit).plan
+            plan = explain.explain_plan(emit).plan
             self._facts[query.id] = {
                 "name": query.name,
                 "pattern": plan.pattern.name if plan.pattern is not None else None,
@@ -283,8 +279,8 @@ def _windows(emit: Emit) -> list[dict[str, Any]]:
 def _slide(emit: Emit) -> int | None:
     """From one answer to the next, where windows of a fixed length may be left out."""
     try:
-        return final_grid(emit).period
-    except CannotShed:
+        return agreement.final_grid(emit).period
+    except rules.CannotShed:
         return None
 
 
@@ -316,7 +312,7 @@ def _bracket(leaf: Window, spelling: Spelling) -> str:
     return f"past {past} every {quantity(spec.slide, leaf.domain).lower()}" if spec.slide else f"past {past}"
 
 
-def _epoch(times: EpochTimes) -> dict[str, Any]:
+def _epoch(times: statistics.EpochTimes) -> dict[str, Any]:
     return {
         key: round(value, 5) if isinstance(value, float) else value for key, value in asdict(times).items()
     }

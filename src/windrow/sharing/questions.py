@@ -19,18 +19,16 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from windrow.algebra.catalog import Late
+from windrow.algebra import Emit, Late, Scan
 from windrow.algebra.expressions import Expression, conjunction, conjuncts
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.algebra.plan import Emit, Scan
 from windrow.errors import QueryError
 from windrow.kernels.aggregates import partials, value_tables
 from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
 from windrow.kernels.columnar.expressions import can_fail
 from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import Normal, SlidingQuery, normal_form
-from windrow.sharing.predicates import Predicate, predicate_of
-from windrow.sharing.synopses import SharedGrid, SynopsisKind
+from windrow.sharing import predicates, synopses
 
 #: what the columns of a datum are called, before the number
 LABEL = "d"
@@ -50,7 +48,7 @@ class Datum:
     shape: Shape
     args: tuple[Expression, ...]
     order: tuple[Expression, ...] = ()
-    sub_windows: SharedGrid | None = None
+    sub_windows: synopses.SharedGrid | None = None
 
     @property
     def is_complex(self) -> bool:
@@ -146,7 +144,7 @@ def parts_of(
     shape: Shape,
     args: tuple[Expression, ...],
     order: tuple[Expression, ...] = (),
-    sub_windows: SharedGrid | None = None,
+    sub_windows: synopses.SharedGrid | None = None,
 ) -> Iterator[Datum]:
     """The data that a state consists of, in the order of its columns."""
     count = Datum(partials.CountPartial(LABEL), args)
@@ -193,8 +191,8 @@ class Wanted:
 
     family: Family
     length: int
-    grid: SharedGrid
-    predicate: Predicate
+    grid: synopses.SharedGrid
+    predicate: predicates.Predicate
     #: whether a row that is counted twice does harm
     is_sensitive: bool
 
@@ -205,10 +203,10 @@ class Held:
 
     name: str
     family: Family
-    grid: SharedGrid
-    predicate: Predicate
+    grid: synopses.SharedGrid
+    predicate: predicates.Predicate
     b: int = 1
-    kind: SynopsisKind = SynopsisKind.BASIC
+    kind: synopses.SynopsisKind = synopses.SynopsisKind.BASIC
 
     def is_usable(self, wanted: Wanted) -> bool:
         """Whether windows begin and end where intervals do, and are not of too many of them."""
@@ -231,7 +229,7 @@ class Need:
     """One datum over the rows that satisfy a condition. If `is_sensitive`, no row may be counted twice."""
 
     datum: Datum
-    predicate: Predicate
+    predicate: predicates.Predicate
     is_sensitive: bool
 
 
@@ -260,9 +258,9 @@ class QueryNeeds:
         return tuple(dict.fromkeys(found))
 
     @property
-    def grid(self) -> SharedGrid:
+    def grid(self) -> synopses.SharedGrid:
         """The coarsest grid for its windows."""
-        return SharedGrid.of(self.length, self.slide, self.origin)
+        return synopses.SharedGrid.of(self.length, self.slide, self.origin)
 
     @cached_property
     def wanted(self) -> Mapping[Need, Wanted]:
@@ -296,7 +294,7 @@ def question_of(name: str, emit: Emit) -> QueryNeeds:
         cut.range,
         cut.slide,
         cut.origin,
-        Need(ROW_COUNT, predicate_of(conjunction(where)), is_sensitive=False),
+        Need(ROW_COUNT, predicates.predicate_of(conjunction(where)), is_sensitive=False),
         {label: needs for label, needs, _ in needed},
         frozenset(need for _, needs, averages in needed if averages for need in needs),
     )
@@ -325,8 +323,8 @@ def _needs(
             raise _alone(f"the state of {users[0].name} depends on the windows it is of")
         sensitive = not all(user.duplicate_insensitive for user in users)
         mine = order if any(user.ordered for user in users) else ()
-        predicate = predicate_of(conjunction((*where, *conjuncts(normal.of(chosen)))))
-        cut = SharedGrid.of(query.cut.range or 0, query.cut.slide, query.cut.origin)
+        predicate = predicates.predicate_of(conjunction((*where, *conjuncts(normal.of(chosen)))))
+        cut = synopses.SharedGrid.of(query.cut.range or 0, query.cut.slide, query.cut.origin)
         listed = cut if isinstance(shape, value_tables.Listed) else None
         data = parts_of(shape, tuple(map(normal.of, args)), mine, listed)
         averages = isinstance(shape, partials.Partial) and any(user.name == "AVG" for user in users)
@@ -350,7 +348,7 @@ def _check(query: SlidingQuery) -> None:
         raise _alone("late rows that are kept count in later windows only")
     if stream.progress.per is not None:
         raise _alone("its groups may become final one by one")
-    intervals = cut.range // SharedGrid.of(cut.range, cut.slide).width
+    intervals = cut.range // synopses.SharedGrid.of(cut.range, cut.slide).width
     if intervals > MOST_INTERVALS:
         raise _alone(f"its windows would be cut into {intervals:,} intervals")
 

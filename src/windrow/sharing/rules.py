@@ -27,13 +27,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from windrow.algebra import TRUE, Aggregate, Emit, Plan, Scan, Window
 from windrow.algebra.aggregates import function_of
 from windrow.algebra.aggregates.base import Size
 from windrow.algebra.explain.operators import quantity
-from windrow.algebra.expressions import TRUE
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.algebra.operators import Aggregate
-from windrow.algebra.plan import Emit, Plan, Scan, Window
 from windrow.physical.planner import Shared
 from windrow.sharing.predicates import Predicate, Relevant, find_cover, find_difference, find_disjoint_cover
 from windrow.sharing.questions import Held, Need, QueryNeeds, Wanted

@@ -17,8 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
-from windrow.algebra.catalog import Stream
-from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, Window
+from windrow.algebra import Emit, Scan, Stream, StreamWord, Subquery, Window
 from windrow.shedding.phases import Cycles, Phases
 from windrow.shedding.rules import CannotShed, WinDrop, early_share, fan_out
 from windrow.windows.calendar import CalendarWindow

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,15 +20,12 @@ import pyarrow as pa
 from pyarrow import types
 
 from windrow.errors import SinkError, WindrowError
-from windrow.sinks.delivery import KEPT, Sink, explained, imported, make_directory
+from windrow.sinks.delivery import KEPT, Delivery, Opening, Sink, SinkUrl, explained, imported, make_directory
 from windrow.sinks.json_rows import is_bytes, is_list, is_text
 from windrow.state.store import sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
-    from windrow.sinks.delivery import Delivery, Opening, SinkUrl
 
 
 LOG = "_delta_log"

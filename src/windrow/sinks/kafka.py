@@ -17,13 +17,11 @@ from urllib.parse import unquote
 
 from windrow.credentials import Resolved, ScrubbedLog, resolve
 from windrow.errors import QueryError, SinkError, nearest
-from windrow.sinks.delivery import KEPT, Sink, imported
+from windrow.sinks.delivery import KEPT, Delivery, Opening, Sink, SinkUrl, imported
 from windrow.sinks.json_rows import json_line, json_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from windrow.sinks.delivery import Delivery, Opening, SinkUrl
 
 
 _OPTIONS = ("format", "key", "timeout")

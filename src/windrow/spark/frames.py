@@ -15,10 +15,7 @@ from secrets import token_hex
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame as DataFrame
-from pyspark.sql import SparkSession as SparkSession
-from pyspark.sql import Window
-from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+from pyspark.sql import DataFrame as DataFrame, SparkSession as SparkSession, Window, functions as F
 from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery
 
 from windrow.algebra.catalog import Stream

@@ -16,46 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import SparkContext, TaskContext
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from windrow.algebra.functions.sql_text import backquoted
 from windrow.errors import QueryError, SourceError
+from windrow.execution import kept_rows, local, malformed_rows
 from windrow.execution.bundle import Arrived, Few, plain_names
 from windrow.execution.ingest import FeedTask, LettersTask, shed_sql
-from windrow.execution.kept_rows import KeepTask
-from windrow.execution.local import (
-    SMALL_FEED,
-    SMALL_ROWS,
-    close_here,
-    ingest_here,
-    is_for_here,
-    is_small,
-    rows_task,
-)
-from windrow.execution.malformed_rows import MALFORMED
 from windrow.execution.reports import DONE, SCHEMA, Closed, Ingested, contents
-from windrow.physical.native_sql import (
-    BEGIN,
-    IS_SHED,
-    MOMENT,
-    MOST_FEEDS,
-    PANE_OF_ROW,
-    Aggregation,
-    aggregation,
-    feeds_of,
-    moment_sql,
-    pane_sql,
-    promised_sql,
-    together,
-)
-from windrow.spark.failures import job_failed
-from windrow.spark.session import KeptWorkers
+from windrow.physical import native_sql
+from windrow.spark import failures, session
 from windrow.spark.sources.fit import Fitting, in_jvm
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from windrow.execution.close import CloseTask
     from windrow.execution.delta_file import WriteTarget
     from windrow.physical.native_sql import Feed
@@ -72,7 +45,7 @@ class SparkJobs:
         self.spark = spark
         #: the columns of streams, as they are fetched
         self._columns: dict[tuple[str, ...], Fitting] = {}
-        self._workers = KeptWorkers(spark)
+        self._workers = session.KeptWorkers(spark)
         #: for rows of several streams that are fetched at once
         self._threads = ThreadPoolExecutor(MOST_FETCHES, thread_name_prefix="windrow fetches")
 
@@ -80,7 +53,7 @@ class SparkJobs:
         """Run the ingest job: all batches together, but for those of few rows, which are taken in here."""
         tables = list(self._threads.map(self._few, batches) if len(batches) > 1 else map(self._few, batches))
         pairs = list(zip(batches, tables, strict=True))
-        found = [ingest_here(batch, rows, place, now) for batch, rows in pairs if rows is not None]
+        found = [local.ingest_here(batch, rows, place, now) for batch, rows in pairs if rows is not None]
         rest = [self._on_spark(batch) for batch, rows in pairs if rows is None]
         if not rest:
             return found
@@ -93,19 +66,19 @@ class SparkJobs:
         if not isinstance(frame, pa.Table | Few):
             return None
         count = frame.num_rows if isinstance(frame, pa.Table) else frame.rows
-        if not is_for_here(batch, count, native=bool(_feeds(batch))):
+        if not local.is_for_here(batch, count, native=bool(_feeds(batch))):
             return None
         _check_order(batch)
         rows = frame.table() if isinstance(frame, Few) else frame
         if rows is None:
-            return self._fetched(batch, frame.frame()) if count <= SMALL_ROWS else None
+            return self._fetched(batch, frame.frame()) if count <= local.SMALL_ROWS else None
         if batch.numbers_rows:
             rows = rows.sort_by([(name, "ascending") for name in batch.order_key])
         return rows.select(list(batch.stream.schema.names)).combine_chunks()
 
     def _fetched(self, batch: Arrived, rows: DataFrame) -> pa.Table:
         """Rows that Spark has read."""
-        names = (*batch.stream.schema.names, *([MALFORMED] if batch.hands_on else ()))
+        names = (*batch.stream.schema.names, *([malformed_rows.MALFORMED] if batch.hands_on else ()))
         if names not in self._columns:
             self._columns[names] = Fitting([F.col(backquoted(name)) for name in names])
         with _reading(batch.stream.name):
@@ -124,8 +97,8 @@ class SparkJobs:
 
     def close(self, tasks: Sequence[CloseTask]) -> list[Closed]:
         """Run the close job."""
-        if is_small(tasks):
-            return close_here(tasks)
+        if local.is_small(tasks):
+            return local.close_here(tasks)
         self._workers.used()
         return close(self.spark, tasks)
 
@@ -146,7 +119,7 @@ def ingest(batches: Sequence[Arrived], place: WriteTarget, now: int) -> list[Ing
     counted = {report.stream for report in reports if report.malformed and report.outbox is None}
     wanted = [(b, b.malformed_sink) for b in batches if b.stream.name in counted and b.malformed_sink]
     for batch, section in wanted:
-        rows = batch.frame.where(f"`{MALFORMED}` IS NOT NULL").select(MALFORMED)
+        rows = batch.frame.where(f"`{malformed_rows.MALFORMED}` IS NOT NULL").select(malformed_rows.MALFORMED)
         job = rows.mapInArrow(LettersTask(batch.stream.name, section, place), SCHEMA)
         with _reading(batch.stream.name):
             reports += contents(job.toArrow(), DONE)
@@ -160,7 +133,7 @@ def close(spark: SparkSession, tasks: Sequence[CloseTask]) -> list[Closed]:
     for task in tasks[1:]:
         stage = replace(task, shard=_partition)
         job = job.repartitionById(shards, F.col("target")).mapInArrow(stage, SCHEMA)
-    with job_failed("moving the windows on"):
+    with failures.job_failed("moving the windows on"):
         return list(contents(job.toArrow(), DONE))
 
 
@@ -180,13 +153,13 @@ def _parts(batch: Arrived, place: WriteTarget, now: int) -> Iterator[DataFrame]:
         yield _aggregated(batch, feed).mapInArrow(task, SCHEMA)
     if batch.stream.keep is not None:
         yield _columns(batch, is_whole=False).mapInArrow(
-            KeepTask(batch.stream, batch.known, now, place), SCHEMA
+            kept_rows.KeepTask(batch.stream, batch.known, now, place), SCHEMA
         )
 
 
 def _panes_here(batch: Arrived, place: WriteTarget) -> Ingested | None:
     """The panes of a batch with one feed, put away without workers if they are few."""
-    if (batch.panes or SMALL_FEED) >= SMALL_FEED or batch.stream.keep:
+    if (batch.panes or local.SMALL_FEED) >= local.SMALL_FEED or batch.stream.keep:
         return None
     feeds = _feeds(batch)
     if not feeds or len(feeds) > 1:
@@ -204,13 +177,13 @@ def _feeds(batch: Arrived) -> list[Feed] | None:
         return None
     programs = [query.program for query in batch.queries]
     known = [program for program in programs if program is not None]
-    feeds = feeds_of(known, batch.shared_states) if len(known) == len(programs) else None
+    feeds = native_sql.feeds_of(known, batch.shared_states) if len(known) == len(programs) else None
     if feeds is None or len(feeds) <= 1:
         return feeds
-    common = together(feeds) if batch.together else None
+    common = native_sql.together(feeds) if batch.together else None
     if common is not None:
         return [common]
-    return feeds if len(feeds) <= MOST_FEEDS else None
+    return feeds if len(feeds) <= native_sql.MOST_FEEDS else None
 
 
 def _rows(batch: Arrived, place: WriteTarget, now: int) -> DataFrame:
@@ -219,7 +192,7 @@ def _rows(batch: Arrived, place: WriteTarget, now: int) -> DataFrame:
     frame = batch.frame
     if batch.numbers_rows:
         frame = frame.coalesce(1).sortWithinPartitions(*map(backquoted, batch.order_key))
-    ingested: DataFrame = _columns(batch, frame).mapInArrow(rows_task(batch, place, now), SCHEMA)
+    ingested: DataFrame = _columns(batch, frame).mapInArrow(local.rows_task(batch, place, now), SCHEMA)
     return ingested
 
 
@@ -231,7 +204,11 @@ def _columns(batch: Arrived, frame: DataFrame | None = None, *, is_whole: bool =
     sent = [F.col(backquoted(name)).alias(sent) for name, sent in plain]
     if not batch.hands_on:
         return rows.select(*sent)
-    return rows.select(*sent, MALFORMED) if is_whole else rows.where(f"`{MALFORMED}` IS NULL").select(*sent)
+    return (
+        rows.select(*sent, malformed_rows.MALFORMED)
+        if is_whole
+        else rows.where(f"`{malformed_rows.MALFORMED}` IS NULL").select(*sent)
+    )
 
 
 def _check_order(batch: Arrived) -> None:
@@ -246,28 +223,34 @@ def _check_order(batch: Arrived) -> None:
 
 def _aggregated(batch: Arrived, feed: Feed) -> DataFrame:
     """The native aggregation of a feed. Late rows are in no pane."""
-    sheds, malformed = bool(batch.shed), MALFORMED if batch.hands_on else ""
-    what = aggregation(feed, moment_sql(batch.stream), sheds=sheds, malformed=malformed)
-    promised = promised_sql(batch.known.progress.progress)
-    pane = pane_sql(feed, promised, sheds=sheds, malformed=malformed)
+    sheds, malformed = bool(batch.shed), malformed_rows.MALFORMED if batch.hands_on else ""
+    what = native_sql.aggregation(feed, native_sql.moment_sql(batch.stream), sheds=sheds, malformed=malformed)
+    promised = native_sql.promised_sql(batch.known.progress.progress)
+    pane = native_sql.pane_sql(feed, promised, sheds=sheds, malformed=malformed)
     known: Any = batch.frame
     moments, keys, groups, first, rest = _prepared(what, SparkContext._jvm)
     rows = known._jdf.select(moments)
     if batch.shed:  # it is looked at once for each row, before anything else is computed from it
-        rows = rows.select(in_jvm(["*", _named(IS_SHED, shed_sql(batch.shed, MOMENT))]))
-    rows = rows.select(in_jvm(["*", _named(PANE_OF_ROW, pane), *keys]))
+        rows = rows.select(in_jvm(["*", _named(native_sql.IS_SHED, shed_sql(batch.shed, native_sql.MOMENT))]))
+    rows = rows.select(in_jvm(["*", _named(native_sql.PANE_OF_ROW, pane), *keys]))
     return DataFrame(rows.groupBy(groups).agg(first, rest), known.sparkSession)
 
 
 @lru_cache(maxsize=64)
-def _prepared(what: Aggregation, jvm: object) -> Any:
+def _prepared(what: native_sql.Aggregation, jvm: object) -> Any:
     """The columns of an aggregation, made once for all batches: each is some calls of the JVM, and each batch
     only four. They are of one JVM: what was made in another is nothing here."""
     keys = [_named(name, text) for name, text in what.keys]
     groups = [_named(f"k{place}", f"`{name}`") for place, (name, _) in enumerate(what.keys)]
     first, *rest = (_named(name, text) for name, text in what.states)
-    moments = in_jvm(["*", _named(MOMENT, what.moment)])
-    return moments, keys, in_jvm([_named(BEGIN, PANE_OF_ROW), *groups]), first._jc, in_jvm(rest)
+    moments = in_jvm(["*", _named(native_sql.MOMENT, what.moment)])
+    return (
+        moments,
+        keys,
+        in_jvm([_named(native_sql.BEGIN, native_sql.PANE_OF_ROW), *groups]),
+        first._jc,
+        in_jvm(rest),
+    )
 
 
 def _named(name: str, text: str) -> Any:
@@ -291,7 +274,7 @@ def _few_partitions(frame: DataFrame, count: int) -> Iterator[None]:
 def _reading(*streams: str) -> Iterator[None]:
     """Errors of a job tell which streams it has read; that of a source whose it is, if there is only one."""
     try:
-        with job_failed(f"reading {', '.join(f'stream `{name}`' for name in streams)}"):
+        with failures.job_failed(f"reading {', '.join(f'stream `{name}`' for name in streams)}"):
             yield
     except SourceError as error:
         if len(streams) == 1:

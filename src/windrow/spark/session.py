@@ -22,8 +22,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyspark
 from pyspark import SparkContext, java_gateway
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+from pyspark.sql import SparkSession, functions as F
 
 from windrow.errors import StateError, WindrowError
 from windrow.spark.failures import job_failed

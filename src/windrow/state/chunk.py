@@ -32,8 +32,7 @@ import pyarrow as pa
 
 from windrow.errors import StateError
 from windrow.kernels.columnar.buffers import within_buffers
-from windrow.state.crash import crash_point
-from windrow.state.manifest import ChunkRef, Facts
+from windrow.state import crash, manifest
 from windrow.state.store import RESTORE, Contents, Store, damaged, too_new
 from windrow.windows.domain import INFINITY, Instant
 
@@ -60,7 +59,7 @@ class Section:
     key: Key
     offset: int
     checksum: int
-    facts: Facts
+    facts: manifest.Facts
 
     def to_json(self) -> list[Any]:
         return [list(self.key), self.offset, self.checksum, self.facts.to_json()]
@@ -68,7 +67,7 @@ class Section:
     @classmethod
     def from_json(cls, stored: list[Any]) -> Section:
         key, offset, checksum, facts = stored
-        return cls(tuple(key), offset, checksum, Facts.from_json(facts))
+        return cls(tuple(key), offset, checksum, manifest.Facts.from_json(facts))
 
 
 class TableSlice(NamedTuple):
@@ -95,11 +94,11 @@ class ChunkWriter:
         self._slices: list[TableSlice] = []
         self._schemas: dict[Key, pa.Schema] = {}
         self._end = len(HEAD)
-        self._ref: ChunkRef | None = None
+        self._ref: manifest.ChunkRef | None = None
         file.write(HEAD)
 
     @property
-    def ref(self) -> ChunkRef:
+    def ref(self) -> manifest.ChunkRef:
         """What a manifest needs to name the finished chunk."""
         if self._ref is None:
             raise ValueError(f"the chunk {self._name} is not finished")
@@ -134,11 +133,11 @@ class ChunkWriter:
 
     def _write(self, key: Key, table: pa.Table, lowest: Instant, highest: Instant) -> None:
         data = _stream(table)
-        facts = Facts(table.num_rows, data.size, lowest, highest)
+        facts = manifest.Facts(table.num_rows, data.size, lowest, highest)
         self._sections.append(Section(key, self._end, zlib.crc32(data), facts))
         self._file.write(data)
         self._end += data.size
-        crash_point("chunk-partly-written")
+        crash.crash_point("chunk-partly-written")
 
     def finish(self) -> None:
         listed: dict[str, Any] = {"sections": [s.to_json() for s in self._sections]}
@@ -148,22 +147,22 @@ class ChunkWriter:
         checksum = root_checksum(directory, self._end, length)
         self._file.write(directory)
         self._file.write(TRAILER.pack(self._end, len(directory), length, checksum, MAGIC))
-        operators: dict[str, Facts] = {}
+        operators: dict[str, manifest.Facts] = {}
         for key, facts in self._parts():
             operator = str(key[0])
             known = operators.get(operator)
             operators[operator] = known.merged(facts) if known else facts
         rows = sum(section.facts.rows for section in self._sections)
-        self._ref = ChunkRef(self._name, length, checksum.hex(), rows, operators, self._metadata)
+        self._ref = manifest.ChunkRef(self._name, length, checksum.hex(), rows, operators, self._metadata)
 
-    def _parts(self) -> Iterator[tuple[Key, Facts]]:
+    def _parts(self) -> Iterator[tuple[Key, manifest.Facts]]:
         """What there is of each key: a slice has its share of the bytes of its pack."""
         for section in self._sections:
             if section.key[0] != PACK:
                 yield section.key, section.facts
         for part in self._slices:
             pack = self._sections[part.section].facts
-            yield part.key, Facts(part.rows, pack.bytes * part.rows // max(pack.rows, 1))
+            yield part.key, manifest.Facts(part.rows, pack.bytes * part.rows // max(pack.rows, 1))
 
 
 @contextmanager
@@ -177,7 +176,7 @@ def chunk_writer(store: Store, name: str, metadata: Mapping[str, Any] | None = N
     except FileExistsError:
         hint = "every attempt to write a chunk needs a name of its own: use new_chunk_name"
         raise StateError(f"{store.place(name)} exists already", code="chunk-exists", hint=hint) from None
-    crash_point("chunk-written")
+    crash.crash_point("chunk-written")
 
 
 def root_checksum(directory: bytes, offset: int, length: int) -> bytes:
@@ -258,19 +257,19 @@ class OpenChunk:
         return table
 
 
-def open_chunk(store: Store, ref: ChunkRef | str) -> OpenChunk:
+def open_chunk(store: Store, ref: manifest.ChunkRef | str) -> OpenChunk:
     """Open a chunk by what a manifest says of it, or by its name alone.
 
     Given a `ChunkRef`, the file must also be the very one that was committed.
     """
-    name = ref.name if isinstance(ref, ChunkRef) else ref
+    name = ref.name if isinstance(ref, manifest.ChunkRef) else ref
     place = store.place(name)
     data = _contents(store, name, place)
-    if isinstance(ref, ChunkRef) and data.size != ref.bytes:
+    if isinstance(ref, manifest.ChunkRef) and data.size != ref.bytes:
         raise damaged(place, f"it has {data.size} bytes, and was committed with {ref.bytes}")
     _check_head(place, data)
     directory, checksum = _directory(place, data)
-    if isinstance(ref, ChunkRef) and checksum != ref.checksum:
+    if isinstance(ref, manifest.ChunkRef) and checksum != ref.checksum:
         raise damaged(place, "it is not the file that was committed under this name")
     listed = json.loads(directory)
     sections = tuple(Section.from_json(stored) for stored in listed["sections"])

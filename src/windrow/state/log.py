@@ -37,8 +37,7 @@ from threading import Event, RLock, Thread
 from typing import Self
 
 from windrow.errors import StateError
-from windrow.state import chunk, filelock
-from windrow.state import names as file_names
+from windrow.state import chunk, filelock, names as file_names
 from windrow.state.history import History
 from windrow.state.manifest import Manifest
 from windrow.state.store import RESTORE, Store, damaged

@@ -21,8 +21,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from windrow.kernels.state import Chunk, State
-from windrow.state.chunk import ChunkWriter, chunk_writer, open_chunk
-from windrow.state.chunk import OpenChunk as ChunkFile
+from windrow.state.chunk import ChunkWriter, OpenChunk as ChunkFile, chunk_writer, open_chunk
 from windrow.state.crash import crash_point
 from windrow.state.manifest import ChunkRef
 from windrow.state.store import Store

@@ -24,8 +24,7 @@ from typing import BinaryIO, ClassVar, Protocol
 import pyarrow as pa
 
 from windrow.errors import StateError
-from windrow.state.crash import crash_point
-from windrow.state.filelock import FileLock, Lock
+from windrow.state import crash, filelock
 from windrow.state.names import COMMITS, FOLDERS, TEMPORARY
 
 #: a damaged or lost file cannot be mended here; every such error ends with this
@@ -179,7 +178,7 @@ class Store(Protocol):
 
     def remove_nested(self, folder: str, name: str) -> None: ...
 
-    def lock(self, name: str) -> Lock | None:
+    def lock(self, name: str) -> filelock.Lock | None:
         """Hold a lock until it is released or the process ends; BlockingIOError if somebody else holds it.
         None where there are no locks."""
 
@@ -235,9 +234,9 @@ class LocalStore:
             with _new_file(temporary) as file:
                 file.write(data)
                 write_through(file)
-            crash_point(f"{what}-temp-written")
+            crash.crash_point(f"{what}-temp-written")
             path.hardlink_to(temporary)
-        crash_point(f"{what}-linked")
+        crash.crash_point(f"{what}-linked")
         self._sync(path.parent.name)
 
     def put(self, name: str, data: bytes) -> None:
@@ -327,7 +326,7 @@ class LocalStore:
         for path in [self._path(name) for name in names]:
             with explained("remove", path):
                 path.unlink(missing_ok=True)
-            crash_point("sweep-between-removals")
+            crash.crash_point("sweep-between-removals")
         for folder in sorted({name.partition("/")[0] for name in names}):
             self._sync(folder)
 
@@ -344,15 +343,15 @@ class LocalStore:
             remove_folder(self.root / folder, name)
 
     def _sync(self, folder: str) -> None:
-        crash_point("before-directory-sync")
+        crash.crash_point("before-directory-sync")
         with explained("write", self.root / folder):
             sync(self.root / folder)
-        crash_point("after-directory-sync")
+        crash.crash_point("after-directory-sync")
 
-    def lock(self, name: str) -> Lock | None:
+    def lock(self, name: str) -> filelock.Lock | None:
         path = self._path(name)
         with explained("lock", path):
-            return FileLock.hold(path)
+            return filelock.FileLock.hold(path)
 
     def clear(self) -> None:
         for name in self.list(TEMPORARY):

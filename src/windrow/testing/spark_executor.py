@@ -15,12 +15,10 @@ from weakref import finalize
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra import catalog, expressions, types
-from windrow.algebra.plan import Emit, Scan, TableScan
+from windrow.algebra import Emit, Scan, TableScan, catalog, expressions, types
 from windrow.algebra.values import Change, canonical_rows, instant, not_final
-from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
+from windrow.engine import engine, tables
 from windrow.engine.rescale import rescale
-from windrow.engine.tables import TableUpdate
 from windrow.errors import DataError, nearest
 from windrow.execution.local import HereJobs
 from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, published, rows_of, rows_schema
@@ -28,9 +26,7 @@ from windrow.kernels.intake import Intake
 from windrow.language.catalog import StandingQuery
 from windrow.physical.units import SlidingUnit
 from windrow.sinks import Delivery, Sink
-from windrow.spark.jobs import SparkJobs
-from windrow.spark.session import prepared, start_session
-from windrow.spark.sources import open_data
+from windrow.spark import jobs, session, sources
 from windrow.spark.sources.source import Offsets
 from windrow.state.log import CommitLog
 from windrow.state.store import LocalStore
@@ -60,7 +56,7 @@ class SparkExecutor:
         beside: Mapping[str, Emit] | None = None,
     ) -> None:
         self.emit = emit
-        self._jobs = SparkJobs(prepared(start_session())) if spark else HereJobs(cut)
+        self._jobs = jobs.SparkJobs(session.prepared(session.start_session())) if spark else HereJobs(cut)
         self._shards = shards
         self.now = 0
         self._folder = folder or Path(mkdtemp(prefix="windrow-"))
@@ -74,7 +70,7 @@ class SparkExecutor:
 
     def _start(self) -> None:
         log = CommitLog.open(LocalStore(self._folder))
-        self.engine = Engine(self._jobs, log, shards=self._shards, now=lambda: self.now, by_group=True)
+        self.engine = engine.Engine(self._jobs, log, shards=self._shards, now=lambda: self.now, by_group=True)
         nodes = [node for emit in self._queries.values() for node in emit.walk()]
         for stream in {node.stream.name: node.stream for node in nodes if isinstance(node, Scan)}.values():
             keep = partial(self._keep_late, stream)
@@ -112,7 +108,7 @@ class SparkExecutor:
             frame = frame_of(schema, canonical_rows(schema, rows, f"stream `{stream}`"))
             self._count_late(stream, frame)
             table = published(frame.to_arrow(), rows_schema(schema))
-            arrivals.append(Arrival(stream, self._framed(stream, table)))
+            arrivals.append(engine.Arrival(stream, self._framed(stream, table)))
         self.engine.epoch(arrivals)
 
     def _count_late(self, stream: str, frame: pl.DataFrame) -> None:
@@ -126,7 +122,7 @@ class SparkExecutor:
         if isinstance(self._jobs, HereJobs):
             return table
         record = self.engine.streams[stream]
-        source = open_data(self._jobs.spark, record.stream, table)
+        source = sources.open_data(self._jobs.spark, record.stream, table)
         self.engine.streams[stream] = replace(record, source=source)
         return source.frame({}, Offsets({}))
 
@@ -134,7 +130,7 @@ class SparkExecutor:
         """No more rows of a stream (or changes of a table) below `progress`."""
         if name not in self.engine.tables:
             self._check(name)
-        self.engine.epoch(promises=[WatermarkAdvance(name, progress, where)])
+        self.engine.epoch(promises=[engine.WatermarkAdvance(name, progress, where)])
 
     def update(
         self, table: str, at: int, insert: Sequence[Sequence[Any]], delete: Sequence[Sequence[Any]]
@@ -144,7 +140,7 @@ class SparkExecutor:
             raise DataError(f"no table `{table}` in this query", hint=nearest(table, self.engine.tables))
         schema, where = self.engine.tables[table].table.schema, f"table `{table}`"
         new, gone = canonical_rows(schema, insert, where), canonical_rows(schema, delete, where)
-        self.engine.change([TableUpdate(table, new, gone, at)])
+        self.engine.change([tables.TableUpdate(table, new, gone, at)])
 
     def advance(self, micros: int) -> None:
         if micros < 0:
@@ -160,7 +156,7 @@ class SparkExecutor:
     def take(self, query: str = QUERY) -> list[Change]:
         record = self.engine.queries[query]
         if record.error is not None:
-            raise error_of(record)
+            raise engine.error_of(record)
         return self._answers[query].take()
 
     def relation(self, at: int) -> Counter[Values]:

@@ -4,3 +4,11 @@ Read `clause` (what is written), `spec` (what every window can do), then one fil
 `landmark`, `lifetime`, `rows`, `slide_by_tuple`, `session`. `patterns` and `panes` derive facts,
 `progress` says when extents are complete.
 """
+
+from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Domain, Flags, Instant, Ints, Quantity
+from windrow.windows.panes import Panes, sub_windows_of
+from windrow.windows.patterns import Label, Pattern, interfering, strict
+from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
+from windrow.windows.ranges import RangeWindow, UnboundedWindow
+from windrow.windows.rows import RowsWindow
+from windrow.windows.spec import COUNTED, Grid, OwnInterval, SlideGrid, WindowSpec, covered, refuse_too_many

@@ -16,21 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from windrow.windows import spec
 from windrow.windows.domain import FARTHEST, INFINITY, NO_END, Element, Instant
 from windrow.windows.patterns import NEVER_LEAVES
-from windrow.windows.spec import (
-    OwnInterval,
-    SlideGrid,
-    WindowId,
-    is_between,
-    require_near,
-    require_order,
-    require_positive,
-)
 
 
 @dataclass(frozen=True)
-class LandmarkWindow(OwnInterval):
+class LandmarkWindow(spec.OwnInterval):
     """The rows with start <= t <= until, for good. ORIGIN defaults to the start.
 
     >>> window = LandmarkWindow(start=100, until=200, slide=60)
@@ -46,16 +38,16 @@ class LandmarkWindow(OwnInterval):
     def __post_init__(self) -> None:
         super().__post_init__()
         # no RANGE is added to an instant here
-        require_positive("SLIDE", self.slide, 2 * FARTHEST)
+        spec.require_positive("SLIDE", self.slide, 2 * FARTHEST)
         for part, point in (("FROM", self.start), ("UNTIL", self.until), ("ORIGIN", self.origin)):
-            require_near(part, point, FARTHEST + 1)
-        require_order(self.start, self.until)
+            spec.require_near(part, point, FARTHEST + 1)
+        spec.require_order(self.start, self.until)
 
     @property
-    def grid(self) -> SlideGrid | None:
+    def grid(self) -> spec.SlideGrid | None:
         if self.slide is None:
             return None
-        return SlideGrid(self.slide, self.origin if self.origin is not None else self.start or 0)
+        return spec.SlideGrid(self.slide, self.origin if self.origin is not None else self.start or 0)
 
     @property
     def has_bounds(self) -> bool:
@@ -71,7 +63,7 @@ class LandmarkWindow(OwnInterval):
     def _length(self) -> Hashable:
         return "LANDMARK", self.start
 
-    def windows(self, rows: Sequence[Element]) -> Sequence[WindowId]:
+    def windows(self, rows: Sequence[Element]) -> Sequence[spec.WindowId]:
         """With a SLIDE: up to the first extent that holds all rows; after it nothing changes."""
         if self.grid is None:
             return super().windows(rows)
@@ -97,4 +89,4 @@ class LandmarkWindow(OwnInterval):
         return -INFINITY if self.start is None else self.start, end
 
     def _holds(self, row: Element) -> bool:
-        return is_between(self.start, row.t, self.until)
+        return spec.is_between(self.start, row.t, self.until)

@@ -15,19 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from windrow.errors import QueryError
+from windrow.windows import spec
 from windrow.windows.domain import INFINITY, Element, Instant, Interval, sort_key, visible
 from windrow.windows.patterns import NEVER_LEAVES, Label, Pattern
-from windrow.windows.spec import (
-    WindowSpec,
-    is_between,
-    require_near,
-    require_order,
-    require_positive,
-)
 
 
 @dataclass(frozen=True)
-class SlideByTupleWindow(WindowSpec):
+class SlideByTupleWindow(spec.WindowSpec):
     """The rows of the last `range` ticks, as of every `every`-th row.
 
     >>> rows = [Element(1, 1), Element(4, 2), Element(9, 3)]
@@ -51,11 +45,11 @@ class SlideByTupleWindow(WindowSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive("RANGE", self.range)
-        require_positive("SLIDE", self.every)
+        spec.require_positive("RANGE", self.range)
+        spec.require_positive("SLIDE", self.every)
         for part, point in (("FROM", self.start), ("UNTIL", self.until)):
-            require_near(part, point)
-        require_order(self.start, self.until)
+            spec.require_near(part, point)
+        spec.require_order(self.start, self.until)
         if self.wattr is not None and self.rattr is not None and self.wattr != self.rattr:
             raise QueryError(
                 f"the window is over `{self.rattr}` and over `{self.wattr}`",
@@ -78,7 +72,7 @@ class SlideByTupleWindow(WindowSpec):
 
     def holds(self, instant: int) -> bool:
         """Whether rows of an instant are in the window at all."""
-        return is_between(self.start, instant, self.until)
+        return spec.is_between(self.start, instant, self.until)
 
     @property
     def typical_length(self) -> float | None:

@@ -8,8 +8,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from windrow.algebra import types as t
 from windrow.algebra.aggregates import Differential, Gray, Size, lookup, names

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.algebra.aggregates.definition import Definition
 from windrow.algebra.aggregates.plain_values import NotPlainError, decoded, encoded

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.algebra.functions.calendar import civil, days, month_length, timestamp_text
 from windrow.reference.expressions import evaluate

@@ -9,8 +9,7 @@ from functools import cache, partial
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from benchmarks.theory.isolation.attempt import Query
 from benchmarks.theory.isolation.history import History

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import polars as pl
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from benchmarks.theory.synopsis import EMPTY, BasicIntervalSynopsis
 from windrow.kernels.state import PANE, TableLayout

@@ -10,8 +10,7 @@ import math
 from random import Random
 from typing import Any
 
-from hypothesis import assume, note
-from hypothesis import strategies as st
+from hypothesis import assume, note, strategies as st
 from tests.kernels.relational.scripts import Step
 from tests.support.plans import TABLES
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import assume, given, note, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, note, settings, strategies as st
 from tests.kernels.relational.more_plans import Drawer
 from tests.kernels.relational.scripts import Step, assert_agree
 from tests.kernels.relational.test_random_plans import some

@@ -6,8 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.kernels.relational.scripts import Step, assert_agree, cuts, scripts
 from tests.kernels.relational.test_random_plans import reload_state, some
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from windrow.algebra.catalog import ProgressRule, Stream
 from windrow.algebra.expressions import Field, Schema

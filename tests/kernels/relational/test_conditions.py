@@ -6,8 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.kernels.relational.scripts import Step, assert_agree, cuts
 from tests.support.plans import STREAMS, TABLES, named
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from tests.kernels.relational.more_plans import Drawer, cases
 from tests.kernels.relational.scripts import Step, assert_agree
 from tests.kernels.relational.test_choices import cut_small

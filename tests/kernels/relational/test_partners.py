@@ -7,8 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from windrow.kernels.relational.join import partners
 from windrow.kernels.relational.signed_rows import FOREVER, SIGNED

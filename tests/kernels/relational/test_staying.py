@@ -7,8 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, note, settings
-from hypothesis import strategies as st
+from hypothesis import given, note, settings, strategies as st
 from tests.kernels.agreement import assert_same
 from tests.kernels.relational.internal_plans import Restored, Staying
 from tests.kernels.relational.scripts import assert_agree

@@ -47,16 +47,14 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from windrow.algebra.aggregates.base import AggregateFunction, Types, error_of, whole_number
-from windrow.algebra.aggregates.count import Count
-from windrow.algebra.aggregates.sum import Sum
+from windrow.algebra.aggregates import base, count, sum
 from windrow.algebra.types import BIGINT, DataType
 from windrow.errors import DataError
 
 LEAST_ERROR: Final = 1e-5
 
 
-class Waved(AggregateFunction):
+class Waved(base.AggregateFunction):
     """An aggregate that is kept as a wave. As states it is the exact one: what panes hold anyway.
 
     `exact` is the aggregate it stands for, wherever that costs nothing.
@@ -67,7 +65,7 @@ class Waved(AggregateFunction):
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
-        self.error = error_of(self.name, self.params[0], LEAST_ERROR)
+        self.error = base.error_of(self.name, self.params[0], LEAST_ERROR)
         self.params = (self.error,)
         #: how many multiples of each power of two are marked
         self.marks = math.ceil(1 / self.error) + 1
@@ -77,14 +75,14 @@ class Waved(AggregateFunction):
         )
 
 
-class ApproxSum(Waved, Sum):
+class ApproxSum(Waved, sum.Sum):
     """SUM, where a wave is worth it within `error`."""
 
     name = "APPROX_SUM"
     exact = "sum"
 
-    def _result_type(self, types: Types) -> DataType:
-        whole_number(self.name, types, "scale it: CAST(x * 100 AS BIGINT)")
+    def _result_type(self, types: base.Types) -> DataType:
+        base.whole_number(self.name, types, "scale it: CAST(x * 100 AS BIGINT)")
         return BIGINT
 
 
@@ -97,7 +95,7 @@ def refuse_negative(value: int) -> DataError:
     )
 
 
-class ApproxCount(Waved, Count):
+class ApproxCount(Waved, count.Count):
     """COUNT, where a wave is worth it within `error`."""
 
     name = "APPROX_COUNT"

@@ -20,8 +20,7 @@ import math
 from decimal import Decimal
 from typing import Any, Self
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size, Types, error_of, refuse_nested
-from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
+from windrow.algebra.aggregates import base, multiset
 from windrow.algebra.aggregates.order import chained, hash64
 from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import QueryError
@@ -30,22 +29,22 @@ LINES = 5
 LEAST_ERROR = 1e-6
 
 
-class ApproxFrequency(Counting):
+class ApproxFrequency(multiset.Counting):
     """The state is (number of the counter, count), sorted."""
 
     name = "APPROX_FREQUENCY"
     parameters = ("value",)
     options = (("error", 0.001),)
-    size = Size.SKETCH
-    differential = Differential.FULL
-    gray = Gray.ALGEBRAIC
+    size = base.Size.SKETCH
+    differential = base.Differential.FULL
+    gray = base.Gray.ALGEBRAIC
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
         self.value, error = self.params
         if self.value is None:
             raise QueryError(f"no {self.name} of NULL", code="bad-aggregate", hint="NULL is not counted")
-        self.error = error_of(self.name, error, LEAST_ERROR)
+        self.error = base.error_of(self.name, error, LEAST_ERROR)
         self.params = (self.value, self.error)
         self.width = width_of(self.error)
         self.most_cells = LINES * self.width
@@ -59,22 +58,22 @@ class ApproxFrequency(Counting):
         """Those of the value that is asked for."""
         return counters(hash64(self.value, self.types[0] if self.types else None), self.width)
 
-    def bind(self, types: Types) -> Self:
+    def bind(self, types: base.Types) -> Self:
         bound = super().bind(types)
         bound.value = typed(self.value, types[0])
         return bound
 
-    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
+    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> multiset.Multiset:
         if args[0] is None:
             return ()
         found = counters(hash64(args[0], self.types[0] if self.types else None), self.width)
         return tuple((counter, 1) for counter in found)
 
-    def of_counts(self, counts: Counts) -> int:
+    def of_counts(self, counts: multiset.Counts) -> int:
         return min(counts.get(counter, 0) for counter in self.counters)
 
-    def _result_type(self, types: Types) -> DataType:
-        refuse_nested(self.name, types[0])
+    def _result_type(self, types: base.Types) -> DataType:
+        base.refuse_nested(self.name, types[0])
         typed(self.value, types[0])
         return BIGINT
 

@@ -16,9 +16,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from windrow.algebra.aggregates.base import Differential, Gray, Size, Types, error_of, fraction_of
-from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
-from windrow.algebra.aggregates.numbers import numeric
+from windrow.algebra.aggregates import base, multiset, numbers
 from windrow.algebra.types import DOUBLE, DataType
 
 LEAST_ERROR = 1e-6
@@ -26,21 +24,21 @@ LEAST_ERROR = 1e-6
 LOWEST, OCTAVES = -1073, 2098
 
 
-class ApproxQuantile(Counting):
+class ApproxQuantile(multiset.Counting):
     """The state is (bucket, count), sorted."""
 
     name = "APPROX_QUANTILE"
     parameters = ("fraction",)
     options = (("error", 0.01),)
-    size = Size.SKETCH
-    differential = Differential.FULL
-    gray = Gray.ALGEBRAIC
+    size = base.Size.SKETCH
+    differential = base.Differential.FULL
+    gray = base.Gray.ALGEBRAIC
 
     def __init__(self, *params: Any) -> None:
         super().__init__(*params)
         fraction, error = self.params
-        self.fraction = fraction_of(self.name, fraction)
-        self.error = error_of(self.name, error, LEAST_ERROR)
+        self.fraction = base.fraction_of(self.name, fraction)
+        self.error = base.error_of(self.name, error, LEAST_ERROR)
         self.params = (self.fraction, self.error)
         self.steps = math.ceil((1 / self.error - 1) / 2)
         self.most_cells = 2 * greatest(self.steps) + 2
@@ -48,10 +46,10 @@ class ApproxQuantile(Counting):
             f"relative error at most {100 * self.error:.4g} % of the value of that rank, always"
         )
 
-    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
+    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> multiset.Multiset:
         return () if args[0] is None else ((bucket(float(args[0]), self.steps), 1),)
 
-    def of_counts(self, counts: Counts) -> float | None:
+    def of_counts(self, counts: multiset.Counts) -> float | None:
         if not counts:
             return None
         rank = math.floor(self.fraction * (sum(counts.values()) - 1))
@@ -61,8 +59,8 @@ class ApproxQuantile(Counting):
                 return representative(place, self.steps)
         raise AssertionError("a rank beyond the last value")
 
-    def _result_type(self, types: Types) -> DataType:
-        numeric(self.name, types)
+    def _result_type(self, types: base.Types) -> DataType:
+        numbers.numeric(self.name, types)
         return DOUBLE
 
 

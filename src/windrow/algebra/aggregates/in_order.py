@@ -15,14 +15,13 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from windrow.algebra.aggregates.base import Types
-from windrow.algebra.aggregates.multiset import Counting, Counts, Multiset
+from windrow.algebra.aggregates import base, multiset
 from windrow.algebra.aggregates.order import restored, sortable
 from windrow.algebra.types import STRING, DataType, Kind, array
 from windrow.errors import QueryError
 
 
-class InOrder(Counting):
+class InOrder(multiset.Counting):
     """The state counts (place in the row order, arguments). NULL arguments are passed on."""
 
     ordered = True
@@ -31,10 +30,10 @@ class InOrder(Counting):
     def folded(self, rows: Iterable[tuple[Any, ...]]) -> Any:
         """The value over rows of arguments, in their order."""
 
-    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> Multiset:
+    def lift(self, args: tuple[Any, ...], order: tuple[Any, ...] = ()) -> multiset.Multiset:
         return (((sortable(order), sortable(args)), 1),)
 
-    def of_counts(self, counts: Counts) -> Any:
+    def of_counts(self, counts: multiset.Counts) -> Any:
         return self.folded(
             restored(args) for (_, args), count in sorted(counts.items()) for _ in range(count)
         )
@@ -48,7 +47,7 @@ class ArrayAgg(InOrder):
     def folded(self, rows: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
         return tuple(value for (value,) in rows if value is not None)
 
-    def _result_type(self, types: Types) -> DataType:
+    def _result_type(self, types: base.Types) -> DataType:
         return array(types[0])
 
 
@@ -72,7 +71,7 @@ class StringAgg(InOrder):
         texts = [value for (value,) in rows if value is not None]
         return self.separator.join(texts) if texts else None
 
-    def _result_type(self, types: Types) -> DataType:
+    def _result_type(self, types: base.Types) -> DataType:
         if types[0].kind not in (Kind.STRING, Kind.NULL):
             raise QueryError(
                 f"{self.name} joins texts, not {types[0]}",

@@ -18,13 +18,12 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from windrow.algebra.aggregates.base import ChosenState, Types, whole_number
-from windrow.algebra.aggregates.extremum import Max, Min
+from windrow.algebra.aggregates import base, extremum
 from windrow.algebra.types import BOOLEAN, DataType, Kind
 from windrow.errors import QueryError
 
 
-class BitOr(ChosenState):
+class BitOr(base.ChosenState):
     """The bits set in any value. The state is the value so far."""
 
     name = "BIT_OR"
@@ -38,8 +37,8 @@ class BitOr(ChosenState):
     def lower(self, state: int | None) -> int | None:
         return state
 
-    def _result_type(self, types: Types) -> DataType:
-        return whole_number(self.name, types, "CAST the argument to BIGINT")
+    def _result_type(self, types: base.Types) -> DataType:
+        return base.whole_number(self.name, types, "CAST the argument to BIGINT")
 
 
 class BitAnd(BitOr):
@@ -57,12 +56,12 @@ class BitXor(BitOr):
     choose = staticmethod(operator.xor)
 
 
-class BoolAnd(Min):
+class BoolAnd(extremum.Min):
     """NULL over no values."""
 
     name = "BOOL_AND"
 
-    def _result_type(self, types: Types) -> DataType:
+    def _result_type(self, types: base.Types) -> DataType:
         if types[0].kind not in (Kind.BOOLEAN, Kind.NULL):
             raise QueryError(
                 f"{self.name} takes a condition, not {types[0]}",
@@ -72,7 +71,7 @@ class BoolAnd(Min):
         return BOOLEAN
 
 
-class BoolOr(Max):
+class BoolOr(extremum.Max):
     """NULL over no values."""
 
     name = "BOOL_OR"

@@ -17,18 +17,17 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Types
-from windrow.algebra.aggregates.numbers import WIDE, add, checked, half_up, is_exact, minus, numeric
+from windrow.algebra.aggregates import base, numbers
 from windrow.algebra.types import BIGINT, DOUBLE, MAX_PRECISION, DataType, Kind, decimal
 
 Total = tuple[int, Any]
 
 
-class Sum(AggregateFunction):
+class Sum(base.AggregateFunction):
     """The state is (number of values, total)."""
 
     name = "SUM"
-    differential = Differential.FULL
+    differential = base.Differential.FULL
 
     def identity(self) -> Total:
         return 0, 0
@@ -37,26 +36,26 @@ class Sum(AggregateFunction):
         return (0, 0) if args[0] is None else (1, args[0])
 
     def combine(self, a: Total, b: Total) -> Total:
-        return a[0] + b[0], add(a[1], b[1])
+        return a[0] + b[0], numbers.add(a[1], b[1])
 
     def subtract(self, a: Total, b: Total) -> Total:
-        return a[0] - b[0], minus(a[1], b[1])
+        return a[0] - b[0], numbers.minus(a[1], b[1])
 
     def lower(self, state: Total) -> Any:
         count, total = state
         assert self.result is not None
-        return checked(total, self.result, "the sum") if count else None
+        return numbers.checked(total, self.result, "the sum") if count else None
 
-    def _result_type(self, types: Types) -> DataType:
-        only = numeric(self.name, types, intervals=True)
+    def _result_type(self, types: base.Types) -> DataType:
+        only = numbers.numeric(self.name, types, intervals=True)
         if only.kind is Kind.DECIMAL:
             return decimal(min(MAX_PRECISION, only.precision + 10), only.scale)
         if only.kind is Kind.INTERVAL:
             return only
         return BIGINT if only.is_integer else DOUBLE
 
-    def invertible_for(self, types: Types) -> bool:
-        return is_exact(types)
+    def invertible_for(self, types: base.Types) -> bool:
+        return numbers.is_exact(types)
 
 
 class Average(Sum):
@@ -76,7 +75,7 @@ class Average(Sum):
     """
 
     name = "AVG"
-    gray = Gray.ALGEBRAIC
+    gray = base.Gray.ALGEBRAIC
 
     def lower(self, state: Total) -> Any:
         count, total = state
@@ -84,12 +83,14 @@ class Average(Sum):
             return None
         assert self.result is not None
         if self.result.kind is Kind.INTERVAL:
-            return half_up(total, count)
-        mean = WIDE.divide(total, Decimal(count)) if self.result.kind is Kind.DECIMAL else total / count
-        return checked(mean, self.result, "the average")
+            return numbers.half_up(total, count)
+        mean = (
+            numbers.WIDE.divide(total, Decimal(count)) if self.result.kind is Kind.DECIMAL else total / count
+        )
+        return numbers.checked(mean, self.result, "the average")
 
-    def _result_type(self, types: Types) -> DataType:
-        only = numeric(self.name, types, intervals=True)
+    def _result_type(self, types: base.Types) -> DataType:
+        only = numbers.numeric(self.name, types, intervals=True)
         if only.kind is Kind.DECIMAL:
             return decimal(min(MAX_PRECISION, only.precision + 4), min(MAX_PRECISION, only.scale + 4))
         return only if only.kind is Kind.INTERVAL else DOUBLE

@@ -18,19 +18,18 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from windrow.algebra.aggregates.base import AggregateFunction, Differential, Gray, Types
-from windrow.algebra.aggregates.numbers import EXACT, add, is_exact, minus, numeric
+from windrow.algebra.aggregates import base, numbers
 from windrow.algebra.types import DOUBLE, DataType
 
 Moments = tuple[int, Any, Any]
 
 
-class VarPop(AggregateFunction):
+class VarPop(base.AggregateFunction):
     """Σ(x−mean)² / n; NULL over no values."""
 
     name = "VAR_POP"
-    differential = Differential.FULL
-    gray = Gray.ALGEBRAIC
+    differential = base.Differential.FULL
+    gray = base.Gray.ALGEBRAIC
     #: how many degrees of freedom the mean takes: 1 for a sample
     lost = 0
 
@@ -44,17 +43,17 @@ class VarPop(AggregateFunction):
         if isinstance(value, float):
             spread = value - value  # zero, or NaN if the value is not finite, and then for good
             return 1, value + spread, spread
-        return 1, value, EXACT.multiply(value, value) if isinstance(value, Decimal) else value * value
+        return 1, value, numbers.EXACT.multiply(value, value) if isinstance(value, Decimal) else value * value
 
     def combine(self, a: Moments, b: Moments) -> Moments:
         if not a[0] or not b[0]:
             return a if a[0] else b
         if isinstance(a[1], float):
             return _chan(a, b)
-        return a[0] + b[0], add(a[1], b[1]), add(a[2], b[2])
+        return a[0] + b[0], numbers.add(a[1], b[1]), numbers.add(a[2], b[2])
 
     def subtract(self, a: Moments, b: Moments) -> Moments:
-        return a[0] - b[0], minus(a[1], b[1]), minus(a[2], b[2])
+        return a[0] - b[0], numbers.minus(a[1], b[1]), numbers.minus(a[2], b[2])
 
     def lower(self, state: Moments) -> float | None:
         count, freedom = state[0], state[0] - self.lost
@@ -63,11 +62,11 @@ class VarPop(AggregateFunction):
         value = state[2] / freedom if isinstance(state[1], float) else _exact(state, count * freedom)
         return self._finish(value) if value == value else math.nan
 
-    def invertible_for(self, types: Types) -> bool:
-        return is_exact(types)
+    def invertible_for(self, types: base.Types) -> bool:
+        return numbers.is_exact(types)
 
-    def _result_type(self, types: Types) -> DataType:
-        numeric(self.name, types)
+    def _result_type(self, types: base.Types) -> DataType:
+        numbers.numeric(self.name, types)
         return DOUBLE
 
     def _finish(self, variance: float) -> float:

@@ -44,10 +44,8 @@ from windrow.algebra.finality import is_final_by_group
 from windrow.algebra.operators import Aggregate
 from windrow.algebra.plan import Emit, Scan, StreamWord, Subquery, TableScan
 from windrow.errors import QueryError
+from windrow.windows import Panes, Pattern, WindowSpec
 from windrow.windows.domain import INFINITY, Domain, Element
-from windrow.windows.panes import Panes
-from windrow.windows.patterns import Pattern
-from windrow.windows.spec import WindowSpec
 
 
 class WindowClass(Enum):

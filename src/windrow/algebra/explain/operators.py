@@ -14,12 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context
 
-from windrow.algebra import catalog, types
-from windrow.algebra import operators as ops
+from windrow.algebra import catalog, operators as ops, types
 from windrow.algebra.expressions import TRUE, Expression, Literal
+from windrow.algebra.functions import registry, sql_text
 from windrow.algebra.functions.calendar import timestamp_text
-from windrow.algebra.functions.registry import ATOM
-from windrow.algebra.functions.sql_text import constant_sql, is_ordinary, precedence, to_sql
 from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, Subquery, TableScan, Window
 from windrow.windows import calendar, cumulate, landmark, lifetime, ranges, session, slide_by_tuple
 from windrow.windows.domain import CALENDAR, DAYS, MICROSECONDS, MONTHS, ROW_NUM, Domain, Quantity
@@ -72,7 +70,7 @@ def _parts(spec: WindowSpec, domain: Domain, wattr: str, names: Spell, attribute
         case calendar.CalendarWindow():
             origin = _optional("ORIGIN", spec.origin or None, domain, point)
             sizes = [f"RANGE {calendar_length(spec.length)}", f"SLIDE {calendar_length(spec.step)}"]
-            return [*sizes, *origin, "ZONE " + to_sql(Literal(spec.zone, types.STRING), str)]
+            return [*sizes, *origin, "ZONE " + sql_text.to_sql(Literal(spec.zone, types.STRING), str)]
         case session.SessionWindow():
             gap = f"SESSION {quantity(spec.gap, domain)}" + " INCLUSIVE" * spec.inclusive
             return [gap, *_partitions(spec.partition_by, attributes)]
@@ -109,10 +107,10 @@ def _partitions(columns: Sequence[str], attributes: Spell) -> list[str]:
 
 def _lifetime(spec: lifetime.LifetimeWindow, names: Spell) -> str:
     """The expression and its unit, of all of it: operators are put in parentheses."""
-    text = to_sql(spec.expression, names)
+    text = sql_text.to_sql(spec.expression, names)
     unit = next((name for name, size in MICROSECONDS.items() if 1 < size == spec.scale), "")
     bare = isinstance(spec.expression, Literal) and spec.expression.type == types.SMALLINT
-    if (unit and precedence(spec.expression) < ATOM) or bare:
+    if (unit and sql_text.precedence(spec.expression) < registry.ATOM) or bare:
         text = f"({text})"  # 5S by itself would be five seconds
     return f"{text} {unit}".rstrip()
 
@@ -180,7 +178,7 @@ def point(instant: int, domain: Domain) -> str:
     """
     if domain is not Domain.TIME:
         return _number(instant, domain)
-    return f"'{timestamp_text(instant)}'" if is_ordinary(instant) else f"{instant} MICROSECONDS"
+    return f"'{timestamp_text(instant)}'" if sql_text.is_ordinary(instant) else f"{instant} MICROSECONDS"
 
 
 def resolution_text(stream: catalog.Stream) -> str:
@@ -211,7 +209,7 @@ def policy(stream: catalog.Stream) -> str | None:
         case OrderedPer(idle=idle):
             return f"ORDERED{per}" + (f" IDLE {quantity(idle, Domain.TIME)}" if idle else "")
         case Punctuated():
-            return f"PUNCTUATED BY {to_sql(rule.mark, str) if rule.mark else 'the source'}{per}"
+            return f"PUNCTUATED BY {sql_text.to_sql(rule.mark, str) if rule.mark else 'the source'}{per}"
     raise TypeError(f"no words for {type(rule.policy).__name__}")
 
 
@@ -242,7 +240,7 @@ class Spelling:
         return _PREFIX.sub("", name) if self.bare else name
 
     def sql(self, expression: Expression) -> str:
-        return to_sql(expression, self)
+        return sql_text.to_sql(expression, self)
 
 
 def word_text(emit: Emit) -> str:
@@ -321,7 +319,7 @@ def call_text(call: ops.AggregateCall, spelling: Spelling) -> str:
     'QUANTILE(x, 0.95)'
     """
     args = [spelling.sql(arg) for arg in call.args] or ["*"]
-    args += [constant_sql(param) for param in call.params]
+    args += [sql_text.constant_sql(param) for param in call.params]
     where = f" FILTER (WHERE {spelling.sql(call.where)})" if call.where != TRUE else ""
     return f"{call.function.upper()}({'DISTINCT ' if call.distinct else ''}{', '.join(args)}){where}"
 

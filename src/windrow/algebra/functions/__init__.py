@@ -13,8 +13,16 @@ Traceback (most recent call last):
 windrow.errors.QueryError: no function `uper` (did you mean `upper`?)
 """
 
-from windrow.algebra.functions import arithmetic, casts, comparison, nested, patterns, strings, times
-from windrow.algebra.functions import refusals as refused
+from windrow.algebra.functions import (
+    arithmetic,
+    casts,
+    comparison,
+    nested,
+    patterns,
+    refusals as refused,
+    strings,
+    times,
+)
 from windrow.algebra.functions.casts import castable, explicit_cast
 from windrow.algebra.functions.registry import Function, call, catalogue, install, lookup
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from windrow.algebra.catalog import Keep
+from windrow.algebra import Emit, Expression, Keep, Stream, StreamWord, Window
 from windrow.algebra.explain.operators import quantity
-from windrow.algebra.plan import Emit, StreamWord, Window
 from windrow.engine.adhoc.snapshot import Needs, QuestionSnapshot, without_order
 from windrow.engine.output.outbox import StoredRows, stored_as
 from windrow.engine.retention import of_stream
@@ -30,12 +29,9 @@ from windrow.optimizer.prune_columns import prune_columns
 from windrow.state.chunk import open_chunk
 from windrow.state.names import ANSWERS, KEPT
 from windrow.state.store import LocalStore, Store
-from windrow.windows.domain import INFINITY, Domain, Instant
-from windrow.windows.rows import RowsWindow
+from windrow.windows import INFINITY, Domain, Instant, RowsWindow
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
-    from windrow.algebra.expressions import Expression
     from windrow.engine.adhoc.from_synopses import NearMiss
     from windrow.engine.archives import Archiving
     from windrow.engine.records import StreamRecord

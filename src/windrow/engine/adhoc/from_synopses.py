@@ -31,14 +31,12 @@ from windrow.algebra.expressions import TRUE, ColumnRef, Expression, conjunction
 from windrow.algebra.functions.sql_text import to_sql
 from windrow.algebra.operators import Limit
 from windrow.algebra.plan import Emit, StreamWord, Window
-from windrow.engine.adhoc.access_paths import AccessPath, SubWindow
-from windrow.engine.adhoc.snapshot import NO_LIMIT, without_order
+from windrow.engine.adhoc import access_paths, snapshot
 from windrow.engine.output.outbox import in_order
 from windrow.engine.records import StreamRecord
 from windrow.engine.sharing.shared_state import KeptSynopsis, entry_of
 from windrow.errors import QueryError
-from windrow.execution.delta_file import open_files
-from windrow.execution.shared import operator_of, pane_grid_of, pane_grids_of
+from windrow.execution import delta_file, shared
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.clock import Clock
 from windrow.kernels.columnar.columns import polars_type, value_order, without_negative_zero
@@ -56,8 +54,7 @@ from windrow.state.manifest import ChunkRef, Manifest
 from windrow.state.names import DRIVER
 from windrow.state.shard import Shard
 from windrow.state.store import Store
-from windrow.windows.domain import INFINITY
-from windrow.windows.ranges import RangeWindow
+from windrow.windows import INFINITY, RangeWindow
 
 #: what a column of a group's key is called where conditions and keys are computed from it
 KEY = "#k"
@@ -102,7 +99,7 @@ Found: TypeAlias = "Fit | NearMiss | None"
 
 def asked_of(emit: Emit) -> SynopsisRequest | None:
     """What a SELECT asks of synopses; None if there are none for its like."""
-    top, order = without_order(emit)
+    top, order = snapshot.without_order(emit)
     limit = top.input if isinstance(top.input, Limit) else None
     if limit is not None and not all(isinstance(key, ColumnRef) for key, _ in limit.order):
         return None
@@ -120,7 +117,7 @@ def asked_of(emit: Emit) -> SynopsisRequest | None:
         return None
     if any(need.datum.is_complex for need in question.needs):
         return None
-    count = None if limit is None or limit.count == NO_LIMIT else limit.count
+    count = None if limit is None or limit.count == snapshot.NO_LIMIT else limit.count
     return SynopsisRequest(question, spec.range, spec.slide is not None, order, count)
 
 
@@ -359,24 +356,24 @@ class FromSynopses:
     # ------------------------------------------------------------ what is read
 
     @property
-    def way(self) -> AccessPath:
+    def way(self) -> access_paths.AccessPath:
         labels = ", ".join(dict.fromkeys(each.label for each in self.fit.chosen.values()))
         what = f"synopsis {labels} of query `{self.fit.shelf.query}`"
-        return AccessPath(what, tuple(self._parts()))
+        return access_paths.AccessPath(what, tuple(self._parts()))
 
-    def _parts(self) -> Iterator[SubWindow]:
-        operator, ends = operator_of(self._shared_state.name), self.fit.span.stop
+    def _parts(self) -> Iterator[access_paths.SubWindow]:
+        operator, ends = shared.operator_of(self._shared_state.name), self.fit.span.stop
         for number, refs in sorted(self.manifest.chunks.items()):
             mine = [ref for ref in refs if operator in ref.operators]
             if number >= 0 and mine:
                 size = sum(ref.operators[operator].bytes for ref in mine)
                 fetch = partial(self._of_shard, refs, operator)
-                yield SubWindow(f"{refs[-1].name} {self._digest}", ends, size, fetch)
+                yield access_paths.SubWindow(f"{refs[-1].name} {self._digest}", ends, size, fetch)
         for ref in self.manifest.chunks.get(DRIVER, ()):
             is_new = int(ref.metadata.get("commit", 0)) > self.fit.shelf.absorbed
             if is_new and ref.metadata.get("stream") == self._shared_state.stream.name:
                 fetch = partial(self._of_delta, ref)
-                yield SubWindow(f"{ref.name} {self._digest}", ends, ref.bytes, fetch)
+                yield access_paths.SubWindow(f"{ref.name} {self._digest}", ends, ref.bytes, fetch)
 
     def _of_shard(self, refs: Sequence[ChunkRef], operator: str) -> pl.DataFrame:
         state = Shard(self.store, refs).state(operator)
@@ -388,12 +385,12 @@ class FromSynopses:
         return pl.concat([self._nothing, *tables])
 
     def _of_delta(self, ref: ChunkRef) -> pl.DataFrame:
-        files = open_files(self.store, [ref])
+        files = delta_file.open_files(self.store, [ref])
         pane_grids = {pane_grid.name: pane_grid for pane_grid in self._shared_state.pane_grids}
         tables = [
             self._table(pane_grids[name], frame)
             for shard in range(self.manifest.shards)
-            for name, frame in pane_grids_of(files, self._shared_state, shard).items()
+            for name, frame in shared.pane_grids_of(files, self._shared_state, shard).items()
         ]
         return pl.concat([self._nothing, *tables])
 
@@ -450,7 +447,7 @@ class FromSynopses:
 
     @cached_property
     def _own(self) -> PaneGrid:
-        return pane_grid_of(self._answers.measures)
+        return shared.pane_grid_of(self._answers.measures)
 
     @cached_property
     def _shared_state(self) -> SharedState:

@@ -17,17 +17,15 @@ import pyarrow as pa
 
 from windrow.algebra.plan import Scan, Window
 from windrow.archive.snapshot import LATEST, IsolationPolicy
-from windrow.engine.adhoc.access_paths import SubWindow
+from windrow.engine.adhoc import access_paths, select
 from windrow.engine.adhoc.question import Answer, Question, Situation
-from windrow.engine.adhoc.select import SelectWatch, Turns
 from windrow.engine.adhoc.snapshot import END, QuestionSnapshot, WindowLeaf, needs_of
 from windrow.engine.engine import Arrival, Engine, WatermarkAdvance, error_of
 from windrow.engine.output.outbox import published_schema
 from windrow.kernels.columnar.columns import frame_from_arrow
 from windrow.language.catalog import StandingQuery
 from windrow.sinks import MemorySink
-from windrow.spark.frames import DataFrame, KeptRange, SparkSession, Staging, own_jobs
-from windrow.spark.jobs import SparkJobs
+from windrow.spark import frames, jobs
 from windrow.spark.session import parallelism
 from windrow.state.log import CommitLog
 from windrow.state.names import TEMPORARY
@@ -45,20 +43,27 @@ _AT_ONCE = 4
 class OnSpark:
     """Answers questions on a session, if they are large and Spark can do all of it."""
 
-    spark: SparkSession
+    spark: frames.SparkSession
     log: CommitLog
     folder: Path
-    turns: Turns
+    turns: select.Turns
     large: int = LARGE
 
-    def __call__(self, question: Question, watch: SelectWatch, policy: IsolationPolicy) -> Answer | None:
+    def __call__(
+        self, question: Question, watch: select.SelectWatch, policy: IsolationPolicy
+    ) -> Answer | None:
         """The answer; None if it is better found here."""
         first = self.log.last
         if not can_run(question.snapshot) or _bytes(question.at(first)) < self.large:
             return None
         session = self.spark.newSession()
         turn = self.turns.turn(question.once.priority, watch.check)
-        with turn, Staging(session) as staging, own_jobs(session, "SELECT") as cancel, watch.stopping(cancel):
+        with (
+            turn,
+            frames.Staging(session) as staging,
+            frames.own_jobs(session, "SELECT") as cancel,
+            watch.stopping(cancel),
+        ):
             situation = self._stage(question.at(first), staging, policy, watch)
             table = self._evaluated(situation, staging, session)
         names = question.snapshot.plan.schema
@@ -67,7 +72,11 @@ class OnSpark:
         return Answer(situation.manifest.number, situation.present.shown, found)
 
     def _stage(
-        self, situation: Situation, staging: Staging, policy: IsolationPolicy, watch: SelectWatch
+        self,
+        situation: Situation,
+        staging: frames.Staging,
+        policy: IsolationPolicy,
+        watch: select.SelectWatch,
     ) -> Situation:
         """Read what is needed; for the latest window, until nothing newer is there."""
         is_latest = policy.level is LATEST
@@ -84,14 +93,16 @@ class OnSpark:
                 return situation
             situation = situation.question.at(self.log.last)
 
-    def _evaluated(self, situation: Situation, staging: Staging, session: SparkSession) -> pa.Table:
+    def _evaluated(
+        self, situation: Situation, staging: frames.Staging, session: frames.SparkSession
+    ) -> pa.Table:
         snapshot = situation.question.snapshot
         rows = {leaf.name: _rows(situation, leaf, staging) for leaf in snapshot.leaves}
         place = self.folder / TEMPORARY
         sink = MemorySink()
         with TemporaryDirectory(prefix="select-", dir=place, ignore_cleanup_errors=True) as folder:
             log = CommitLog.open(LocalStore(Path(folder)))
-            with closing(Engine(SparkJobs(session), log, parallelism(session))) as engine:
+            with closing(Engine(jobs.SparkJobs(session), log, parallelism(session))) as engine:
                 for window in [node for node in snapshot.plan.walk() if isinstance(node, Window)]:
                     for stream in window.streams:
                         engine.add_stream(stream)
@@ -128,22 +139,22 @@ def _bytes(situation: Situation) -> int:
     return sum(part.bytes for part in situation.parts)
 
 
-def _files(situation: Situation) -> dict[str, dict[str, SubWindow]]:
-    found: dict[str, dict[str, SubWindow]] = {}
+def _files(situation: Situation) -> dict[str, dict[str, access_paths.SubWindow]]:
+    found: dict[str, dict[str, access_paths.SubWindow]] = {}
     for leaf in situation.question.snapshot.leaves:
         mine = found.setdefault(leaf.stream.name, {})
         mine |= {part.file: part for part in situation.ways[leaf.name].parts if part.file is not None}
     return found
 
 
-def _check(parts: Sequence[SubWindow]) -> None:
+def _check(parts: Sequence[access_paths.SubWindow]) -> None:
     """Spark knows nothing of our checksums, so they are compared before it reads; several files at once."""
     checks = [part.check for part in parts if part.check is not None]
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         list(threads.map(lambda check: check(), checks))  # raises what a check raises
 
 
-def _rows(situation: Situation, leaf: WindowLeaf, staging: Staging) -> DataFrame | None:
+def _rows(situation: Situation, leaf: WindowLeaf, staging: frames.Staging) -> frames.DataFrame | None:
     """The rows of a leaf; None if there is no file of them."""
     files = [part.file for part in situation.ways[leaf.name].parts if part.file is not None]
     if not files:
@@ -153,4 +164,4 @@ def _rows(situation: Situation, leaf: WindowLeaf, staging: Staging) -> DataFrame
     first = None if needs.begin == -domain.INFINITY else int(needs.begin)
     spec = leaf.spec
     counted = (spec.rows, spec.partition_by) if isinstance(spec, rows.RowsWindow) else (None, ())
-    return staging.rows(leaf.stream, KeptRange(files, first, int(needs.end), *counted))
+    return staging.rows(leaf.stream, frames.KeptRange(files, first, int(needs.end), *counted))

@@ -17,11 +17,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.catalog import Late, Stream, Table, TableKind
+from windrow.algebra import Filter, Kind, Late, Plan, Stream, Table, TableKind, Window
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
-from windrow.algebra.operators import Filter
-from windrow.algebra.plan import Plan, Window
-from windrow.algebra.types import Kind
 from windrow.engine.adhoc import access_paths, from_synopses
 from windrow.engine.adhoc.from_synopses import FromSynopses, relation
 from windrow.engine.adhoc.snapshot import END, Needs, members, needs_of, snapshot_of

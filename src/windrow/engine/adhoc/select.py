@@ -31,10 +31,8 @@ from threading import Condition, Lock
 import polars as pl
 import pyarrow as pa
 
-from windrow.archive.snapshot import LATEST as LATEST_LEVEL
-from windrow.archive.snapshot import SNAPSHOT, UNDOING, IsolationPolicy
-from windrow.engine.adhoc.access_paths import SubWindow
-from windrow.engine.adhoc.from_synopses import Standing
+from windrow.archive.snapshot import LATEST as LATEST_LEVEL, SNAPSHOT, UNDOING, IsolationPolicy
+from windrow.engine.adhoc import access_paths, from_synopses
 from windrow.engine.adhoc.question import Answer, Question
 from windrow.engine.archives import Archiving
 from windrow.errors import QueryError
@@ -200,7 +198,7 @@ class SubWindowCache:
         self._frames: OrderedDict[str, pl.DataFrame] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, part: SubWindow) -> pl.DataFrame:
+    def get(self, part: access_paths.SubWindow) -> pl.DataFrame:
         with self._lock:
             found = self._frames.get(part.name)
             if found is not None:
@@ -242,7 +240,7 @@ class Reader:
 
     def read(
         self,
-        parts_of: Callable[[Manifest], list[SubWindow]],
+        parts_of: Callable[[Manifest], list[access_paths.SubWindow]],
         policy: IsolationPolicy,
         watch: SelectWatch,
         priority: int = 0,
@@ -276,7 +274,9 @@ class Reader:
                 done.reads += 1
 
     @staticmethod
-    def _parts(parts_of: Callable[[Manifest], list[SubWindow]], done: Read) -> list[SubWindow]:
+    def _parts(
+        parts_of: Callable[[Manifest], list[access_paths.SubWindow]], done: Read
+    ) -> list[access_paths.SubWindow]:
         return sorted(parts_of(done.manifest), key=lambda part: (part.ends, part.name))
 
     def _let_go(self, done: Read, wanted: set[str], policy: IsolationPolicy) -> None:
@@ -344,7 +344,7 @@ class Asker:
     elsewhere: Elsewhere | None = None
     archives: Archiving | None = None
     #: what each standing query asks of its stream, if it shares that with others
-    standing: Standing | None = None
+    standing: from_synopses.Standing | None = None
 
     def ask(
         self,

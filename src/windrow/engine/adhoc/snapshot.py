@@ -24,11 +24,8 @@ from windrow.algebra.operators import Limit, Project, TableJoin
 from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.engine.output.outbox import order_key
 from windrow.errors import QueryError
-from windrow.kernels.columnar.columns import row_order
-from windrow.kernels.columnar.expressions import compile_expression
-from windrow.windows import domain, landmark, lifetime, session, slide_by_tuple
-from windrow.windows.rows import RowsWindow
-from windrow.windows.spec import WindowSpec
+from windrow.kernels.columnar import columns, expressions
+from windrow.windows import RowsWindow, WindowSpec, domain, landmark, lifetime, session, slide_by_tuple
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ def moment_of(stream: Stream) -> str:
 
 def _counted(spec: RowsWindow, stream: Stream, rows: pl.DataFrame) -> pl.DataFrame:
     """The last n rows of each partition; with SLIDE m ROWS, up to a multiple of m."""
-    keys = [row_order(rows[moment_of(stream)].cast(pl.Int64)).alias("#0")]
+    keys = [columns.row_order(rows[moment_of(stream)].cast(pl.Int64)).alias("#0")]
     keys += [order_key(rows[name]).alias(f"#o{place}") for place, name in enumerate(stream.schema.names)]
     by = [pl.col(key.name) for key in keys]
     order = pl.DataFrame(keys).select(pl.arg_sort_by(by)).to_series()
@@ -109,7 +106,7 @@ def _alive(
     spec: lifetime.LifetimeWindow, rows: pl.DataFrame, moment: pl.Expr, at: int, alias: str
 ) -> pl.DataFrame:
     named = rows.rename(lambda name: f"{alias}.{name}")
-    lives: Any = compile_expression(spec.expression)(named).cast(pl.Int64).fill_null(0)
+    lives: Any = expressions.compile_expression(spec.expression)(named).cast(pl.Int64).fill_null(0)
     limit = (1 << 62) // spec.scale
     ticks = pl.lit(lives.clip(0, limit) * spec.scale)
     return rows.filter(moment + ticks > at)

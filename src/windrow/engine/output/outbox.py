@@ -17,8 +17,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.catalog import instant_type
-from windrow.algebra.plan import Emit
+from windrow.algebra import Emit, instant_type
 from windrow.kernels.columnar import columns
 from windrow.kernels.shared.shared_state import Follower
 from windrow.sinks import Delivery

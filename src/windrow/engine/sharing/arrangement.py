@@ -36,10 +36,9 @@ from windrow.engine.records import QueryRecord, StreamRecord
 from windrow.engine.sharing.common_subplans import admission, general_unit, in_group
 from windrow.engine.sharing.shared_state import Common
 from windrow.errors import QueryError
+from windrow.kernels.relational import operator, signed_rows
 from windrow.kernels.relational.aggregate.group_by import Grouped
-from windrow.kernels.relational.operator import Operator, Projected, Stateless
 from windrow.kernels.relational.program import Parts, SubplanView
-from windrow.kernels.relational.signed_rows import FOREVER
 from windrow.kernels.shared.shared_state import Follower, WindowRequest
 from windrow.language.binder.bound_statements import RegisterQuery
 from windrow.language.catalog import Catalog, StandingQuery
@@ -226,11 +225,11 @@ class Arranging:
         draft.close(work, [], reports)
         unit = general_unit(host.bundle)
         clock = work[0].clock.now + unit.program.builder.lag
-        begin = max(clock, (host.complete_from or -FOREVER) + (unit.memory or 0))
+        begin = max(clock, (host.complete_from or -signed_rows.FOREVER) + (unit.memory or 0))
         begin -= general_unit(late.bundle).memory or 0
         known: dict[str, Any] = {"absorbed": host.absorbed, "latest": host.latest, "is_fresh": False}
         draft.amend(host.id, **known)
-        draft.amend(late.id, **known, complete_from=begin if abs(begin) < FOREVER // 2 else None)
+        draft.amend(late.id, **known, complete_from=begin if abs(begin) < signed_rows.FOREVER // 2 else None)
         engine.commit_draft(draft)
 
     def _beginning(self) -> list[QueryRecord]:
@@ -359,11 +358,11 @@ def shared_parts(record: QueryRecord, running: Iterable[QueryRecord]) -> list[Sh
     return told or ([Shared("rows", filed)] if filed else [])
 
 
-def _named(path: str, operators: Mapping[str, Operator], others: Set[str]) -> str:
+def _named(path: str, operators: Mapping[str, operator.Operator], others: Set[str]) -> str:
     """What a part is called: by the first of its operators that keeps anything, if it has one that is in no
     other part."""
     place = path
-    while isinstance(operators[place], Stateless) and len(operators[place].inputs) == 1:
+    while isinstance(operators[place], operator.Stateless) and len(operators[place].inputs) == 1:
         place = f"{place}.0"
         if place in others:
             return operators[path].name
@@ -420,7 +419,7 @@ def _aggregated(bundle: Bundle) -> tuple[tuple[str, tuple[Expression, ...]], Sub
     if part is None or not isinstance(subplan_of(program.emit), Join):
         return None
     above = place.rpartition(".")[0]
-    while isinstance(dropping := operators.get(above), Projected) and dropping.only_drops:
+    while isinstance(dropping := operators.get(above), operator.Projected) and dropping.only_drops:
         above = above.rpartition(".")[0]
     reader = operators.get(above)
     if not isinstance(reader, Grouped) or not reader.reads_states:

@@ -19,9 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from windrow.algebra import canonical, shipments, types
-from windrow.algebra import operators as ops
-from windrow.algebra.plan import Emit, Scan
+from windrow.algebra import Emit, Scan, canonical, operators as ops, shipments, types
 from windrow.execution.bundle import Bundle, QueryGroup
 from windrow.execution.relational import Host
 from windrow.kernels.relational import implementations, program, state_transfer
@@ -31,8 +29,7 @@ from windrow.optimizer.trees import can_ever_fail, expressions_of
 from windrow.physical.units import GeneralUnit, UnionUnit
 from windrow.sharing.rules import grid_of, moving_on, unslid
 from windrow.state.names import RESERVED
-from windrow.windows.ranges import RangeWindow
-from windrow.windows.spec import SlideGrid
+from windrow.windows import RangeWindow, SlideGrid
 
 if TYPE_CHECKING:
     from windrow.engine.records import QueryRecord

@@ -26,11 +26,9 @@ from windrow.kernels.panes.query import SlidingQuery
 from windrow.kernels.shared.shared_state import Entry, PaneGrid, SharedState, WindowRequest
 from windrow.kernels.shared.value_counts import ValueCounter
 from windrow.physical import identity, planner, units
+from windrow.sharing import predicates, rules, synopses
 from windrow.sharing.planner import Planner, recipe, relevant_of
-from windrow.sharing.predicates import Predicate, Relevant, predicate_of, read, written
 from windrow.sharing.questions import Datum, Held, Need, QueryNeeds, question_of
-from windrow.sharing.rules import SharingPlan, unslid
-from windrow.sharing.synopses import SharedGrid
 from windrow.windows.domain import INFINITY
 
 #: so many conditions of WHERE are kept in one table; those of others go to the next
@@ -43,7 +41,7 @@ class KeptSynopsis:
     """A synopsis in its shared state: its intervals, how many are kept, and since when it has all rows."""
 
     shared_state: str
-    grid: SharedGrid
+    grid: synopses.SharedGrid
     length: int
     #: the hash of what an interval of it holds
     identity: str
@@ -59,12 +57,12 @@ class KeptSynopsis:
     @classmethod
     def from_json(cls, stored: list[Any]) -> KeptSynopsis:
         shared_state, width, phase, length, identity, since, *where = stored
-        return cls(shared_state, SharedGrid(width, phase), length, identity, since, *where)
+        return cls(shared_state, synopses.SharedGrid(width, phase), length, identity, since, *where)
 
     @property
-    def known(self) -> tuple[SharedGrid, Predicate | None]:
+    def known(self) -> tuple[synopses.SharedGrid, predicates.Predicate | None]:
         """For a planner that does not know it yet."""
-        return self.grid, None if self.where is None else predicate_of(read(self.where))
+        return self.grid, None if self.where is None else predicates.predicate_of(predicates.read(self.where))
 
 
 @dataclass
@@ -81,11 +79,13 @@ class Common:
     left: dict[str, None] = field(default_factory=dict)
     #: changes as queries come and go
     version: int = 0
-    _plan: tuple[int, SharingPlan] | None = None
+    _plan: tuple[int, rules.SharingPlan] | None = None
     #: what each query asks, and a number that those have too who ask the same at other instants
     _asking: dict[str, tuple[WindowRequest, int]] = field(default_factory=dict)
     _names: dict[tuple[Hashable, tuple[Expression, ...]], str] = field(default_factory=dict)
-    _parts: dict[tuple[Hashable, tuple[Expression, ...]], dict[Predicate, int]] = field(default_factory=dict)
+    _parts: dict[tuple[Hashable, tuple[Expression, ...]], dict[predicates.Predicate, int]] = field(
+        default_factory=dict
+    )
     _members: dict[str, dict[str, None]] = field(default_factory=dict)
     _forms: dict[Any, int] = field(default_factory=dict)
     _plans: list[bytes] = field(default_factory=list)
@@ -166,7 +166,7 @@ class Common:
         for label in labels_of(shares):
             self._keep(label, shared_state, stream)
         for label in labels_of(recipe(each) for each in recipes if len(each.all) > 1):
-            where = written(self.planner.held[label].predicate.expression)
+            where = predicates.written(self.planner.held[label].predicate.expression)
             self.kept[label] = replace(self.kept[label], where=where)
         self._take(bundle, question, shares, shared_state)
         return shares
@@ -246,7 +246,7 @@ class Common:
                 since = begin if since is None else max(since, begin)
             self.kept[label] = replace(before, length=held.b, since=since)
 
-    def _placed(self, question: QueryNeeds) -> tuple[QueryNeeds, dict[Need, Relevant[str]] | None]:
+    def _placed(self, question: QueryNeeds) -> tuple[QueryNeeds, dict[Need, predicates.Relevant[str]] | None]:
         """A question in one of the shared states of its stream and grouping, and what it is combined from, if
         all it needs is in that shared state already."""
         stream, predicate = str(question.source), question.existence.predicate
@@ -317,7 +317,10 @@ class Common:
         asker = WindowRequest(
             bundle.name, form, *slides, label[question.existence], parts, value_counters=value_counters
         )
-        self._asking[bundle.name] = asker, self._kinds.setdefault(unslid(question.emit), len(self._kinds))
+        self._asking[bundle.name] = (
+            asker,
+            self._kinds.setdefault(rules.unslid(question.emit), len(self._kinds)),
+        )
         self._members.setdefault(shared_state, {})[bundle.name] = None
         self.version += 1
         self._shared_states.pop(shared_state, None)
@@ -357,7 +360,7 @@ class Common:
     # ------------------------------------------------------------ what there is
 
     @property
-    def plan(self) -> SharingPlan:
+    def plan(self) -> rules.SharingPlan:
         """Who shares what, and by which rules."""
         known, version = self._plan, self.version
         if known is None or known[0] != version:
@@ -401,7 +404,7 @@ class Common:
         if name not in self._shared_states:
             question = self.planner.question(self.members(name)[0])
             assert question is not None
-            pane_grids: dict[SharedGrid, tuple[list[Entry], list[int]]] = {}
+            pane_grids: dict[synopses.SharedGrid, tuple[list[Entry], list[int]]] = {}
             value_counters: list[ValueCounter] = []
             asked: dict[str, set[int]] = {}
             for asker in map(self.asker, self.members(name)):
@@ -442,10 +445,10 @@ def labels_of(recipes: Iterable[str]) -> dict[str, None]:
     return dict.fromkeys(label for each in recipes for label in relevant_of(each).all)
 
 
-def _can_be_kept(recipes: Iterable[Relevant[str]], held: Mapping[str, Held]) -> bool:
+def _can_be_kept(recipes: Iterable[predicates.Relevant[str]], held: Mapping[str, Held]) -> bool:
     """Whether conditions that outlive their queries can be written down."""
     labels = {label for each in recipes if len(each.all) > 1 for label in each.all}
-    return all(written(held[label].predicate.expression) is not None for label in labels)
+    return all(predicates.written(held[label].predicate.expression) is not None for label in labels)
 
 
 def _put(
@@ -463,7 +466,7 @@ def _put(
             piece |= {name: column for (_, name), column in zip(mine, columns[label], strict=True)}
 
 
-def entry_of(label: str, datum: Datum, where: Predicate) -> Entry:
+def entry_of(label: str, datum: Datum, where: predicates.Predicate) -> Entry:
     """The columns of a synopsis in the tables of its shared state."""
     assert isinstance(datum.shape, partials.Partial)
     return Entry(replace(datum.shape, label=label), datum.args, where.expression, datum.order)

@@ -16,15 +16,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra import aggregates as agg
-from windrow.algebra.aggregates.approx_frequency import LINES
-from windrow.algebra.aggregates.in_order import InOrder
+from windrow.algebra import BIGINT, DataType, Kind, aggregates as agg
+from windrow.algebra.aggregates import approx_frequency, in_order, user
 from windrow.algebra.aggregates.numbers import checked, half_up
-from windrow.algebra.aggregates.user import MergedAggregate
-from windrow.algebra.types import BIGINT, DataType, Kind
 from windrow.errors import DataError, QueryError
-from windrow.kernels.aggregates import value_tables
-from windrow.kernels.aggregates.measures import partial_of
+from windrow.kernels.aggregates import measures, value_tables
 from windrow.kernels.aggregates.partials import ExactTotal, LiftedRows, Partial, finals
 from windrow.kernels.columnar import decimals
 from windrow.kernels.columnar.columns import column_of, masked, polars_type, values_of
@@ -54,7 +50,7 @@ def _(aggregate: agg.Count, partial: Partial, frame: pl.DataFrame) -> pl.Series:
 
 
 @lower.register
-def _(aggregate: MergedAggregate, partial: Partial, frame: pl.DataFrame) -> pl.Series:
+def _(aggregate: user.MergedAggregate, partial: Partial, frame: pl.DataFrame) -> pl.Series:
     values = finals(aggregate.definition, _column(partial, frame, 1).to_list())
     return column_of("", _result(aggregate), values)
 
@@ -161,7 +157,7 @@ def _result(aggregate: agg.AggregateFunction) -> DataType:
 
 WINDOW = ["w", "g"]
 #: aggregates that count a value right even if it stands in several rows of a window
-TAKES_REPEATS = (agg.Median, agg.PercentileDisc, agg.ApproxQuantile, InOrder)
+TAKES_REPEATS = (agg.Median, agg.PercentileDisc, agg.ApproxQuantile, in_order.InOrder)
 _COUNT = "rows.0"
 
 
@@ -190,7 +186,7 @@ def _(aggregate: agg.DistinctValues, counts: pl.DataFrame) -> pl.DataFrame:
         lifted = cells.table(once, rows)
         by = [*WINDOW, *(name for name in lifted.columns if name.startswith("v"))]
         return of_counts(inner, TableLayout((), cells.partials).merge(lifted, by))
-    partial = partial_of(inner, "p")
+    partial = measures.partial_of(inner, "p")
     states = pl.DataFrame([*counts.select(WINDOW), *partial.lift(rows)])
     merged = TableLayout((), (partial,)).merge(states, WINDOW)
     return merged.select(WINDOW).with_columns(lower(inner, partial, merged).alias("value"))
@@ -252,7 +248,7 @@ def _(aggregate: agg.ApproxFrequency, counts: pl.DataFrame) -> pl.DataFrame:
     windows = counts.select(WINDOW).unique()
     mine = counts.filter(pl.col("v0").is_in(list(aggregate.counters)))
     least = mine.group_by(WINDOW).agg(pl.col(_COUNT).min().alias("value"), pl.len().alias("lines"))
-    known = least.filter(pl.col("lines") == LINES).drop("lines")
+    known = least.filter(pl.col("lines") == approx_frequency.LINES).drop("lines")
     return windows.join(known, on=WINDOW, how="left").with_columns(pl.col("value").fill_null(0))
 
 
@@ -266,7 +262,7 @@ def _(aggregate: agg.ApproxQuantile, counts: pl.DataFrame) -> pl.DataFrame:
 
 
 @of_counts.register
-def _(aggregate: InOrder, counts: pl.DataFrame) -> pl.DataFrame:
+def _(aggregate: in_order.InOrder, counts: pl.DataFrame) -> pl.DataFrame:
     """All rows of a window in their order, folded."""
     assert aggregate.types is not None
     assert aggregate.result is not None

@@ -13,21 +13,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra import aggregates as agg
-from windrow.algebra.aggregates.approx_count import Waved, refuse_negative
-from windrow.algebra.aggregates.user import MergedAggregate
-from windrow.algebra.expressions import TRUE, Expression
+from windrow.algebra import TRUE, DataType, Expression, aggregates as agg
+from windrow.algebra.aggregates import approx_count, user
 from windrow.algebra.operators import Aggregate, AggregateCall
-from windrow.algebra.types import DataType
 from windrow.errors import QueryError
 from windrow.kernels.aggregates import partials, value_tables
-from windrow.kernels.columnar.columns import without_negative_zero
+from windrow.kernels.columnar import columns, expressions
 from windrow.kernels.columnar.combiners import TOTAL
-from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds
 from windrow.kernels.columnar.functions.base import Compiled
 from windrow.kernels.state import PANE, ROWS, TableLayout
-from windrow.windows.domain import Ints
-from windrow.windows.panes import sub_windows_of
+from windrow.windows import Ints, sub_windows_of
 
 
 def marks(last: Ints, gone: Ints, most: int) -> tuple[Ints, Ints]:
@@ -76,7 +71,7 @@ class WavePartial(partials.Partial):
             values = rows.args[0].cast(pl.Int64).fill_null(0)
             units = units * values
             if len(units) and int(units.min()) < 0:  # type: ignore[arg-type]
-                raise refuse_negative(int(units.min()))  # type: ignore[arg-type]
+                raise approx_count.refuse_negative(int(units.min()))  # type: ignore[arg-type]
         return [counted.cast(pl.Int64).alias(self._name(0)), units.alias(self._name(1))]
 
 
@@ -90,7 +85,7 @@ def partial_of(aggregate: agg.AggregateFunction, label: str) -> partials.Partial
     ['ExactTotal', 'FloatTotal']
     """
     match aggregate:
-        case Waved():
+        case approx_count.Waved():
             return WavePartial(label, aggregate.marks, isinstance(aggregate, agg.ApproxCount))
         case agg.Count():
             return partials.CountPartial(label)
@@ -111,7 +106,7 @@ def partial_of(aggregate: agg.AggregateFunction, label: str) -> partials.Partial
             return partials.Edge(label, isinstance(aggregate, agg.Last))
         case agg.BitOr():
             return partials.Bits(label, aggregate.name)
-        case MergedAggregate():
+        case user.MergedAggregate():
             return partials.UserState(label, aggregate.definition, aggregate.types or ())
     raise QueryError(f"{aggregate!r} has no form on columns", code="unsupported")
 
@@ -133,9 +128,14 @@ class Argument:
     ) -> partials.LiftedRows:
         """Its values for a frame; rows that are not chosen are not computed where that could fail."""
         everyone = pl.Series([True]).new_from_index(0, frame.height)
-        chosen = everyone if self.where == TRUE else holds(compile_expression(self.where), frame)
+        chosen = (
+            everyone
+            if self.where == TRUE
+            else expressions.holds(expressions.compile_expression(self.where), frame)
+        )
         args = tuple(
-            Compiled(compile_expression(arg), can_fail(arg)).within(frame, chosen) for arg in self.args
+            Compiled(expressions.compile_expression(arg), expressions.can_fail(arg)).within(frame, chosen)
+            for arg in self.args
         )
         return partials.LiftedRows(args, chosen, order, sub_windows)
 
@@ -210,7 +210,7 @@ class Measures:
         """Rows, each with its pane, as tables of states: one row per pane and group (and value)."""
         order = frame.select(pl.col("#t"), *map(pl.col, self.plan.input.schema.names))
         keys = [
-            without_negative_zero(compile_expression(key)(frame)).alias(name)
+            columns.without_negative_zero(expressions.compile_expression(key)(frame)).alias(name)
             for name, (_, key) in zip(self.keys, self.plan.keys, strict=True)
         ]
         known = [frame["#pane"].alias(PANE), *keys]

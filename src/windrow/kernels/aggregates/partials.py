@@ -38,8 +38,7 @@ import polars as pl
 from windrow.algebra.aggregates import Definition
 from windrow.algebra.aggregates.plain_values import decoded, encoded
 from windrow.algebra.types import DataType, Kind
-from windrow.kernels.columnar import columns as columnar
-from windrow.kernels.columnar import decimals
+from windrow.kernels.columnar import columns as columnar, decimals
 from windrow.kernels.columnar.combiners import (
     BITWISE,
     FLOAT_TOTAL,

@@ -48,17 +48,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from windrow.algebra import aggregates as agg
-from windrow.algebra.aggregates.approx_count_distinct import ALPHA
-from windrow.algebra.aggregates.approx_frequency import LINES
+from windrow.algebra import DataType, Kind, aggregates as agg
+from windrow.algebra.aggregates import approx_count_distinct, approx_frequency, in_order
 from windrow.algebra.aggregates.approx_quantile import LOWEST, greatest
-from windrow.algebra.aggregates.in_order import InOrder
-from windrow.algebra.types import DataType, Kind
 from windrow.kernels.aggregates.partials import LiftedRows, Partial
-from windrow.kernels.columnar.columns import from_bits, masked, polars_type, row_order, without_negative_zero
+from windrow.kernels.columnar import columns, hashing
 from windrow.kernels.columnar.combiners import GREATEST, Lanes
 from windrow.kernels.columnar.functions.casts import decimal_as_double
-from windrow.kernels.columnar.hashing import Words, hashed, mixed
 from windrow.kernels.state import ROWS, TableLayout
 from windrow.windows.domain import Doubles, Ints
 
@@ -136,10 +132,10 @@ def representatives(numbers: Ints, steps: int) -> Doubles:
     return np.where(size > greatest(steps), np.nan, np.where(numbers < 0, -found, found))
 
 
-def counters(words: Words, width: int) -> Ints:
+def counters(words: hashing.Words, width: int) -> Ints:
     """The counters of hashes, one column for each line."""
-    lines = np.arange(LINES, dtype=np.uint64)
-    places = mixed(words[:, None] ^ (lines + np.uint64(1))[None, :]) & np.uint64(width - 1)
+    lines = np.arange(approx_frequency.LINES, dtype=np.uint64)
+    places = hashing.mixed(words[:, None] ^ (lines + np.uint64(1))[None, :]) & np.uint64(width - 1)
     return places.astype(np.int64) + (lines * np.uint64(width)).astype(np.int64)[None, :]
 
 
@@ -151,7 +147,9 @@ def estimates(histograms: Ints) -> Ints:
         total = (total + histograms[:, rank]) * 0.5
     total += registers * _sigma(histograms[:, 0] / registers)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.rint(ALPHA * registers * registers / total), dtype=np.int64)
+        return np.asarray(
+            np.rint(approx_count_distinct.ALPHA * registers * registers / total), dtype=np.int64
+        )
 
 
 def _sigma(share: Doubles) -> Doubles:
@@ -218,7 +216,7 @@ class Values(Cells):
     """Every distinct combination of argument values."""
 
     def keys(self, rows: LiftedRows) -> list[pl.Series]:
-        return [without_negative_zero(arg) for arg in rows.args]
+        return [columns.without_negative_zero(arg) for arg in rows.args]
 
 
 @dataclass(frozen=True)
@@ -242,7 +240,7 @@ class RankPartial(Partial):
     combiners = (GREATEST,)
 
     def lift(self, rows: LiftedRows) -> list[pl.Series]:
-        words = hashed(rows.args[0], self.kind)
+        words = hashing.hashed(rows.args[0], self.kind)
         rest = (words >> np.uint64(self.precision)) | np.uint64(1 << (64 - self.precision))
         lowest = (rest & (~rest + np.uint64(1))).astype(np.float64)  # a power of two, hence exact
         return self._columns([(np.frexp(lowest)[1],)])
@@ -260,7 +258,7 @@ class Ranks(Cells):
     kind: DataType
 
     def keys(self, rows: LiftedRows) -> list[pl.Series]:
-        words = hashed(rows.args[0], self.kind)
+        words = hashing.hashed(rows.args[0], self.kind)
         return [pl.Series((words & np.uint64((1 << self.precision) - 1)).astype(np.int32))]
 
     @property
@@ -276,7 +274,7 @@ class Counters(Cells):
     kind: DataType
 
     def keys(self, rows: LiftedRows) -> list[pl.Series]:
-        lines = counters(hashed(rows.args[0], self.kind), self.width)
+        lines = counters(hashing.hashed(rows.args[0], self.kind), self.width)
         return [pl.Series(lines, dtype=pl.Array(pl.Int64, lines.shape[1]))]
 
     def table(self, known: Sequence[pl.Series], rows: LiftedRows) -> pl.DataFrame:
@@ -291,7 +289,7 @@ class OrderedRows(Cells):
         return rows.chosen
 
     def keys(self, rows: LiftedRows) -> list[pl.Series]:
-        return [row_order(column) for column in (*rows.args, *rows.order)]
+        return [columns.row_order(column) for column in (*rows.args, *rows.order)]
 
 
 @dataclass(frozen=True)
@@ -339,7 +337,7 @@ def cells_of(aggregate: agg.AggregateFunction) -> Cells | None:
             return Listed(aggregate.capacity)
         case agg.Frequent():
             return Listed(aggregate.k)
-        case InOrder():
+        case in_order.InOrder():
             return OrderedRows()
     return Values() if aggregate.size is agg.Size.HOLISTIC else None
 
@@ -348,8 +346,10 @@ def from_order(column: pl.Series, kind: DataType) -> pl.Series:
     """The values of a key column of `OrderedRows`: doubles are kept as codes there, which know -0.0."""
     if not kind.is_fractional:
         return column
-    values = pl.Series(column.name, from_bits(column.fill_null(0).to_numpy())).cast(polars_type(kind))
-    return masked(values, column.is_not_null().to_numpy())
+    values = pl.Series(column.name, columns.from_bits(column.fill_null(0).to_numpy())).cast(
+        columns.polars_type(kind)
+    )
+    return columns.masked(values, column.is_not_null().to_numpy())
 
 
 def only_type(aggregate: agg.AggregateFunction) -> DataType:

@@ -22,8 +22,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from windrow.algebra.expressions import Schema
-from windrow.algebra.types import DataType, Kind
+from windrow.algebra import DataType, Kind, Schema
 from windrow.kernels.columnar.buffers import within_buffers
 from windrow.windows.domain import Doubles, Flags, Ints, Numbers
 

@@ -34,8 +34,7 @@ from windrow.algebra.functions.values import STRICT as VALUES
 from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import arrow_type, constant, polars_type, valued
-from windrow.kernels.columnar.functions import LAZY, STRICT, WHOLE, base
-from windrow.kernels.columnar.functions import casts as casting
+from windrow.kernels.columnar.functions import LAZY, STRICT, WHOLE, base, casts as casting
 
 #: Spark computes the divisor first: where that is NULL, the dividend is not computed and cannot fail
 _DIVISIONS = frozenset({"/", "%", "div", "pmod", "try_divide", "try_mod"})

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.kernels.columnar.columns import looked_up, picked
-from windrow.kernels.columnar.combiners import Lanes, segmented
+from windrow.kernels.columnar import columns, combiners
 from windrow.kernels.state import PANE, Encoded, TableLayout
 from windrow.windows.domain import Ints
 
@@ -35,15 +34,19 @@ class Numbered:
         first, stop = np.searchsorted(self.catalog["g"].to_numpy(), groups).tolist()
         return first, stop, slice(*np.searchsorted(self.ids, (first, stop)).tolist())
 
-    def framed(self, w: Ints, ids: Ints, lanes: Sequence[Lanes]) -> pl.DataFrame:
+    def framed(self, w: Ints, ids: Ints, lanes: Sequence[combiners.Lanes]) -> pl.DataFrame:
         """States of windows as a frame: w, g, perhaps the value, and the partials."""
-        keys = picked(self.catalog, ids)
+        keys = columns.picked(self.catalog, ids)
         return pl.DataFrame([pl.Series("w", w), *keys.get_columns(), *self.encoded.decode(lanes)])
 
-    def stored(self, groups: pl.DataFrame, panes: Ints, ids: Ints, lanes: Sequence[Lanes]) -> pl.DataFrame:
+    def stored(
+        self, groups: pl.DataFrame, panes: Ints, ids: Ints, lanes: Sequence[combiners.Lanes]
+    ) -> pl.DataFrame:
         """States as a table of the layout again, groups by their keys."""
-        keys = picked(self.catalog, ids)
-        keys = keys.with_columns(picked(groups.drop("g"), keys["g"]).get_columns()).select(self.layout.keys)
+        keys = columns.picked(self.catalog, ids)
+        keys = keys.with_columns(columns.picked(groups.drop("g"), keys["g"]).get_columns()).select(
+            self.layout.keys
+        )
         return pl.DataFrame([pl.Series(PANE, panes), *keys.get_columns(), *self.encoded.decode(lanes)])
 
     @property
@@ -51,10 +54,10 @@ class Numbered:
         """Where the rows of each id begin."""
         return np.flatnonzero(np.diff(self.ids, prepend=-1))
 
-    def scanned(self, runs: Ints, backwards: bool = False) -> list[Lanes]:
+    def scanned(self, runs: Ints, backwards: bool = False) -> list[combiners.Lanes]:
         """The state of each row with all before it in its run; or, `backwards`, with all after it."""
         pairs = zip(self.layout.combiners, self.encoded.lanes, strict=True)
-        return [segmented(combiner, lanes, runs, backwards) for combiner, lanes in pairs]
+        return [combiners.segmented(combiner, lanes, runs, backwards) for combiner, lanes in pairs]
 
 
 def number_groups(frames: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
@@ -74,7 +77,7 @@ def with_groups(frame: pl.DataFrame, groups: pl.DataFrame, keys: Sequence[str]) 
     """The frame with the numbers of its groups in place of their keys."""
     if not keys:
         return frame.with_columns(pl.lit(0, pl.Int64).alias("g"))
-    return frame.drop(keys).with_columns(looked_up(frame.select(keys), groups, "g"))
+    return frame.drop(keys).with_columns(columns.looked_up(frame.select(keys), groups, "g"))
 
 
 def number(frame: pl.DataFrame, layout: TableLayout, groups: pl.DataFrame, keys: Sequence[str]) -> Numbered:
@@ -84,7 +87,7 @@ def number(frame: pl.DataFrame, layout: TableLayout, groups: pl.DataFrame, keys:
     if values:
         catalog = known.select("g", *values).unique().sort("g")
         catalog = catalog.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("id"))
-        known = known.with_columns(looked_up(known.select("g", *values), catalog, "id"))
+        known = known.with_columns(columns.looked_up(known.select("g", *values), catalog, "id"))
         catalog = catalog.drop("id")
     else:
         catalog = groups.select("g")
@@ -114,6 +117,6 @@ def number_all(
     return groups, number_each(tables, layouts, groups, keys)
 
 
-def cut_lanes(lanes: Sequence[Lanes], part: Any) -> list[Lanes]:
+def cut_lanes(lanes: Sequence[combiners.Lanes], part: Any) -> list[combiners.Lanes]:
     """The same part of every lane."""
     return [tuple(lane[part] for lane in group) for group in lanes]

@@ -18,8 +18,7 @@ from windrow.kernels.columnar.columns import to_frame
 from windrow.kernels.intake import Known, check_instants, moments_of
 from windrow.kernels.panes import live_panes, pane_tables, subtract_on_evict, two_stacks
 from windrow.kernels.panes.query import SlidingQuery, run_stages
-from windrow.windows.domain import ARRIVAL_TS, INFINITY, ROW_NUM, Instant
-from windrow.windows.progress import NoPolicy
+from windrow.windows import ARRIVAL_TS, INFINITY, ROW_NUM, Instant, NoPolicy
 
 #: windows of at most this many panes are answered from their live panes, longer ones from persisted stacks
 SHORT_WINDOW = 32

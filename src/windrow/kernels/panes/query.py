@@ -41,10 +41,8 @@ from windrow.algebra.plan import Emit, Plan, Scan, StreamUnion, StreamWord, Subq
 from windrow.errors import QueryError
 from windrow.kernels.columnar.columns import hidden
 from windrow.kernels.columnar.expressions import compile_expression, holds
-from windrow.windows.domain import INFINITY, Flags, Instant, Ints
+from windrow.windows import INFINITY, Flags, Instant, Ints, RangeWindow, SlideGrid, WindowSpec
 from windrow.windows.landmark import LandmarkWindow
-from windrow.windows.ranges import RangeWindow
-from windrow.windows.spec import SlideGrid, WindowSpec
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,9 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
-from windrow.kernels.aggregates.lowering import TAKES_REPEATS
-from windrow.kernels.aggregates.measures import GROUPS
+from windrow.kernels.aggregates import lowering, measures
 from windrow.kernels.clock import PaneClock
-from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.numbering import number_groups, with_groups
+from windrow.kernels.columnar import columns, numbering
 from windrow.kernels.panes.live_panes import due_windows
 from windrow.kernels.panes.pane_tables import OPEN, PANES, Changing, Kernel, Range, merge_panes
 from windrow.kernels.state import PANE, Chunk, Delta, State, TableLayout, chunked, joined
@@ -68,7 +66,7 @@ class Differences(Kernel):
             raise ValueError("running differences have one clock for all groups")
         epoch = _Epoch(self.answers, dict(state.chunks), dict(state.meta))
         epoch.take(delta)
-        ranges = due_windows(epoch.of(GROUPS, PANES, OPEN), epoch.cut, clock.before, clock.now)
+        ranges = due_windows(epoch.of(measures.GROUPS, PANES, OPEN), epoch.cut, clock.before, clock.now)
         if not ranges:
             return epoch.state, iter(())
         few = sum(stop - first for first, stop in ranges) <= FEW
@@ -94,7 +92,7 @@ class _Epoch(Changing):
         """What came: panes that are still open, and late rows of closed ones that are still in a window."""
         closed, begin = self.meta.get("closed"), self.meta.get("begin", 0)
         for name, table in delta.tables.items():
-            frame = to_frame(table)
+            frame = columns.to_frame(table)
             if closed is not None:
                 self._keep(name, frame.filter((pl.col(PANE) < closed) & (pl.col(PANE) >= begin)))
                 frame = frame.filter(pl.col(PANE) >= closed)
@@ -120,12 +118,14 @@ class _Epoch(Changing):
             if self.cut.first_pane(w + 1) >= self.cut.end_pane(w):
                 self.chunks |= {name + PANES: (), name + TOTAL: ()}
         self.meta |= {"closed": self.cut.end_pane(w), "begin": self.cut.first_pane(w + 1)}
-        if not states[GROUPS].height:
+        if not states[measures.GROUPS].height:
             return None, {}
-        groups = number_groups([states[GROUPS]], keys)
+        groups = numbering.number_groups([states[measures.GROUPS]], keys)
         shown = {name: frame for name, frame in states.items() if frame.height}
         return groups, {
-            name: with_groups(frame.drop(PANE), groups, keys).with_columns(pl.lit(w, pl.Int64).alias("w"))
+            name: numbering.with_groups(frame.drop(PANE), groups, keys).with_columns(
+                pl.lit(w, pl.Int64).alias("w")
+            )
             for name, frame in shown.items()
         }
 
@@ -170,7 +170,7 @@ class _Epoch(Changing):
         """How many different values a window has, against the cells of its panes; once in a window's time.
         The first windows of a stream have few panes, and tell little."""
         panes = self.of(name, PANES)
-        if name == GROUPS or not panes or self.meta.get(f"{LOOK}{name}", w) > w:
+        if name == measures.GROUPS or not panes or self.meta.get(f"{LOOK}{name}", w) > w:
             return
         span = max(chunk.last for chunk in panes) - min(chunk.first for chunk in panes)
         if 2 * span < self.cut.per_window:
@@ -188,13 +188,15 @@ class _Epoch(Changing):
         """Whether the sum of the panes of a table is kept beside them."""
         if self.cut.per_window <= self.cut.per_slide:
             return False
-        if name == GROUPS:
+        if name == measures.GROUPS:
             return self.layouts[name].subtracts
         return not is_buffered(self.meta, name)
 
     def _takes_repeats(self, name: str) -> bool:
         readers = [each.aggregate for each in self.answers.measures.measures if each.table == name]
-        return name != GROUPS and all(isinstance(aggregate, TAKES_REPEATS) for aggregate in readers)
+        return name != measures.GROUPS and all(
+            isinstance(aggregate, lowering.TAKES_REPEATS) for aggregate in readers
+        )
 
     def all_at_once(self, ranges: list[Range], clock: PaneClock) -> Iterator[pa.Table]:
         """Many windows from all their panes."""

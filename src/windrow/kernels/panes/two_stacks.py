@@ -41,22 +41,8 @@ import pyarrow as pa
 
 from windrow.kernels.aggregates.measures import GROUPS
 from windrow.kernels.clock import PaneClock
-from windrow.kernels.columnar.columns import to_frame
-from windrow.kernels.columnar.combiners import Lanes, choose, run_ends, take
-from windrow.kernels.columnar.numbering import Numbered, cut_lanes, number_all, number_each, number_groups
-from windrow.kernels.panes.live_panes import due_windows
-from windrow.kernels.panes.pane_tables import (
-    OPEN,
-    PANES,
-    Changing,
-    Kernel,
-    PaneWindows,
-    Range,
-    WindowStates,
-    merge_panes,
-    neighbours,
-)
-from windrow.kernels.panes.query import Cut
+from windrow.kernels.columnar import columns, combiners, numbering
+from windrow.kernels.panes import live_panes, pane_tables, query
 from windrow.kernels.state import PANE, Delta, State, TableLayout, chunked, gathered, joined, split_at
 from windrow.windows.domain import INFINITY, Ints
 
@@ -64,19 +50,19 @@ from windrow.windows.domain import INFINITY, Ints
 class StackWindows:
     """Windows of one table, each the back with the front."""
 
-    def __init__(self, table: Numbered, cut: Cut, base: int) -> None:
+    def __init__(self, table: numbering.Numbered, cut: query.Cut, base: int) -> None:
         self.table, self.cut, self.base = table, cut, base
         front = table.panes >= base
         same = np.diff(table.ids, prepend=-1) == 0
         runs = np.flatnonzero(~(same & front & np.append(False, front[:-1])))
         self.lanes = table.scanned(runs)
 
-    def block(self, groups: Range, windows: Range) -> pl.DataFrame:
+    def block(self, groups: pane_tables.Range, windows: pane_tables.Range) -> pl.DataFrame:
         table = self.table
         first, stop, rows = table.of_groups(groups)
         ids, panes = table.ids[rows] - first, table.panes[rows]
         if not len(ids):
-            return table.framed(ids, ids, cut_lanes(self.lanes, rows))
+            return table.framed(ids, ids, numbering.cut_lanes(self.lanes, rows))
         w = np.repeat(np.arange(*windows), stop - first)
         column = np.tile(np.arange(stop - first), windows[1] - windows[0])
         ends = self.cut.end_pane(0) + w * self.cut.per_slide
@@ -92,14 +78,16 @@ class StackWindows:
         front = last_before(ends)
         back = last_before(np.minimum(ends - self.cut.per_window, self.base))
         has_front = (front >= 0) & (panes[front] >= self.base)
-        found: list[Lanes] = []
-        for combiner, group in zip(table.layout.combiners, cut_lanes(self.lanes, rows), strict=True):
+        found: list[combiners.Lanes] = []
+        for combiner, group in zip(
+            table.layout.combiners, numbering.cut_lanes(self.lanes, rows), strict=True
+        ):
             nothing = combiner.identity((1,))
-            suffix = choose(back >= 0, take(group, back), nothing)
-            prefix = choose(has_front, take(group, front), nothing)
+            suffix = combiners.choose(back >= 0, combiners.take(group, back), nothing)
+            prefix = combiners.choose(has_front, combiners.take(group, front), nothing)
             found.append(combiner.combine(suffix, prefix))
         alive = np.flatnonzero(found[0][0] > 0)
-        return table.framed(w[alive], column[alive] + first, cut_lanes(found, alive))
+        return table.framed(w[alive], column[alive] + first, numbering.cut_lanes(found, alive))
 
     def back(self, groups: pl.DataFrame, pane: int) -> pl.DataFrame:
         """The version of the back that stands after all steps, without what has left."""
@@ -107,13 +95,15 @@ class StackWindows:
         goes_on = np.append((ids[1:] == ids[:-1]) & behind[1:] & behind[:-1], False)
         last = np.flatnonzero(behind & ~goes_on)
         last = last[self.lanes[0][0][last] > 0]
-        return self.table.stored(groups, np.full(len(last), pane), ids[last], cut_lanes(self.lanes, last))
+        return self.table.stored(
+            groups, np.full(len(last), pane), ids[last], numbering.cut_lanes(self.lanes, last)
+        )
 
     def front(self, groups: pl.DataFrame) -> pl.DataFrame:
         """The running front of each group."""
-        ends = run_ends(self.table.runs, len(self.table.ids))
+        ends = combiners.run_ends(self.table.runs, len(self.table.ids))
         last = ends[self.table.panes[ends] >= self.base]
-        lanes = cut_lanes(self.lanes, last)
+        lanes = numbering.cut_lanes(self.lanes, last)
         return self.table.stored(groups, self.table.panes[last], self.table.ids[last], lanes)
 
 
@@ -121,10 +111,10 @@ class StackWindows:
 class Amended:
     """Windows of one table; `late` are rows that came after their panes were closed, combined last."""
 
-    windows: WindowStates | None
-    late: PaneWindows
+    windows: pane_tables.WindowStates | None
+    late: pane_tables.PaneWindows
 
-    def block(self, groups: Range, windows: Range) -> pl.DataFrame:
+    def block(self, groups: pane_tables.Range, windows: pane_tables.Range) -> pl.DataFrame:
         late = self.late.block(groups, windows)
         if self.windows is None:
             return late
@@ -137,13 +127,13 @@ class Amended:
 class Suffixes:
     """The suffixes of each group in a block of panes."""
 
-    def __init__(self, table: Numbered) -> None:
+    def __init__(self, table: numbering.Numbered) -> None:
         self.table, self.lanes = table, table.scanned(table.runs, backwards=True)
 
     def whole(self, groups: pl.DataFrame, pane: int) -> pl.DataFrame:
         """The whole block of each group, standing from the first window on."""
         first = self.table.runs
-        lanes = cut_lanes(self.lanes, first)
+        lanes = numbering.cut_lanes(self.lanes, first)
         return self.table.stored(groups, np.full(len(first), pane), self.table.ids[first], lanes)
 
     def steps(self, groups: pl.DataFrame) -> pl.DataFrame:
@@ -152,7 +142,7 @@ class Suffixes:
         more = np.append(self.table.ids[1:] == self.table.ids[:-1], False)
         after = np.where(more, after, 0)
         lanes = [
-            choose(more, take(group, after), combiner.identity((1,)))
+            combiners.choose(more, combiners.take(group, after), combiner.identity((1,)))
             for combiner, group in zip(self.table.layout.combiners, self.lanes, strict=True)
         ]
         return self.table.stored(groups, self.table.panes, self.table.ids, lanes).sort(PANE)
@@ -166,7 +156,7 @@ FRONT, BACK, STEPS, LATE = ".front", ".back", ".steps", ".late"
 
 
 @dataclass(frozen=True)
-class TwoStacks(Kernel):
+class TwoStacks(pane_tables.Kernel):
     """Sliding windows from persisted stacks."""
 
     def advance(self, state: State, delta: Delta, clock: PaneClock) -> tuple[State, Iterator[pa.Table]]:
@@ -175,7 +165,7 @@ class TwoStacks(Kernel):
         cut, before, now = self.answers.query.cut, clock.before, clock.now
         epoch = _Epoch(self.answers, dict(state.chunks), dict(state.meta))
         epoch.take(delta)
-        known = epoch.of(GROUPS, OPEN, PANES, STEPS, LATE)
+        known = epoch.of(GROUPS, pane_tables.OPEN, pane_tables.PANES, STEPS, LATE)
         if not known or now == -INFINITY:
             return epoch.state, iter(())
         first = None if before == -INFINITY else int(cut.due(before)) + 1
@@ -198,7 +188,7 @@ class TwoStacks(Kernel):
 
 
 @dataclass
-class _Epoch(Changing):
+class _Epoch(pane_tables.Changing):
     """A state while an epoch changes it: panes before `closed` are stacked, the front begins at `base`."""
 
     output: list[Iterator[pa.Table]] = field(default_factory=list)
@@ -207,18 +197,18 @@ class _Epoch(Changing):
         """What came: panes that are still open, and late rows of closed ones."""
         closed = self.meta.get("closed")
         for name, table in delta.tables.items():
-            frame = to_frame(table)
+            frame = columns.to_frame(table)
             if closed is not None:
                 self.add(name, LATE, [frame.filter(pl.col(PANE) < closed)])
                 frame = frame.filter(pl.col(PANE) >= closed)
-            self.add(name, OPEN, [frame])
+            self.add(name, pane_tables.OPEN, [frame])
 
     def stack_up(self, end: int) -> None:
         """All closed panes go to the back of a block that ends at `end`; what waits before it is late."""
-        panes = {name: self.merged(name, PANES) for name in self.layouts}
-        groups, numbered = number_all(panes, self.layouts, self.answers.measures.keys)
+        panes = {name: self.merged(name, pane_tables.PANES) for name in self.layouts}
+        groups, numbered = numbering.number_all(panes, self.layouts, self.answers.measures.keys)
         for name, layout in self.layouts.items():
-            self.add(name, LATE, self.take_before(name, OPEN, end))
+            self.add(name, LATE, self.take_before(name, pane_tables.OPEN, end))
             steps = self.frames(name, STEPS)
             new = [Suffixes(numbered[name]).steps(groups)] if name in numbered else []
             lowest = [frame[PANE].min() for frame in (*steps, *new) if frame.height]
@@ -229,7 +219,7 @@ class _Epoch(Changing):
             if front.height:
                 front = layout.merge(front.with_columns(first), [PANE, *layout.keys])
             moved = _followed([*back, *steps], front, layout)
-            self.chunks |= {name + kind: () for kind in (PANES, FRONT, BACK, STEPS)}
+            self.chunks |= {name + kind: () for kind in (pane_tables.PANES, FRONT, BACK, STEPS)}
             if moved.height:
                 self.add(name, BACK, [moved.filter(pl.col(PANE) == low)])
                 new.insert(0, moved.filter(pl.col(PANE) > low))
@@ -258,13 +248,13 @@ class _Epoch(Changing):
 
     def _begin(self, first: int | None) -> int:
         """The next window with rows. Empty stacks begin anew at the first pane there is."""
-        if first is not None and self.of(GROUPS, PANES, BACK):
+        if first is not None and self.of(GROUPS, pane_tables.PANES, BACK):
             return first
         for name in self.layouts:
-            self.chunks |= {name + OPEN: self.of(name, OPEN, LATE), name + LATE: ()}
+            self.chunks |= {name + pane_tables.OPEN: self.of(name, pane_tables.OPEN, LATE), name + LATE: ()}
         if first is not None:
-            self._drop_before(self.cut.first_pane(first), OPEN)
-        start = min((chunk.first for chunk in self.of(GROUPS, OPEN)), default=None)
+            self._drop_before(self.cut.first_pane(first), pane_tables.OPEN)
+        start = min((chunk.first for chunk in self.of(GROUPS, pane_tables.OPEN)), default=None)
         if start is None:
             return _NEVER
         self.meta |= {"base": start, "closed": start}
@@ -277,7 +267,7 @@ class _Epoch(Changing):
         gone = self.cut.first_pane(last) if first <= last else self.meta["base"] - self.cut.per_window
         for name in self.layouts:
             merged = self.close(name, pane)
-            self.add(name, PANES, [merged])
+            self.add(name, pane_tables.PANES, [merged])
             parts = (*self.frames(name, BACK, FRONT), *self.take_before(name, STEPS, gone), merged)
             frames[name] = pl.concat([part for part in parts if part.height] or [merged])
         groups, numbered, late = self._numbered(frames)
@@ -291,53 +281,57 @@ class _Epoch(Changing):
 
     def _numbered(
         self, frames: dict[str, pl.DataFrame]
-    ) -> tuple[pl.DataFrame, dict[str, Numbered], dict[str, Numbered]]:
+    ) -> tuple[pl.DataFrame, dict[str, numbering.Numbered], dict[str, numbering.Numbered]]:
         """All groups, and the tables and what came late of them as arrays."""
         keys = self.answers.measures.keys
         late = {name: self.merged(name, LATE) for name in self.layouts}
-        groups = number_groups([*frames.values(), *late.values()], keys)
-        numbered, amended = (number_each(tables, self.layouts, groups, keys) for tables in (frames, late))
+        groups = numbering.number_groups([*frames.values(), *late.values()], keys)
+        numbered, amended = (
+            numbering.number_each(tables, self.layouts, groups, keys) for tables in (frames, late)
+        )
         return groups, numbered, amended
 
     def _put(
         self,
         groups: pl.DataFrame,
-        states: Mapping[str, WindowStates],
-        late: Mapping[str, Numbered],
-        windows: Range,
+        states: Mapping[str, pane_tables.WindowStates],
+        late: Mapping[str, numbering.Numbered],
+        windows: pane_tables.Range,
     ) -> None:
         """The answers of some windows, with what came late for them."""
-        amended = {name: Amended(states.get(name), PaneWindows(late[name], self.cut)) for name in late}
+        amended = {
+            name: Amended(states.get(name), pane_tables.PaneWindows(late[name], self.cut)) for name in late
+        }
         self.output.append(self.answers.blocks(groups, {**states, **amended}, windows))
 
     def _leap(self, first: int, last: int) -> None:
         """Answer windows from their panes; those that the next ones need are a full block then."""
         end = self.cut.end_pane(last)
         needed = end - self.cut.per_window
-        some = self.of(GROUPS, PANES, OPEN, LATE)
-        ranges = due_windows(some, self.cut, self.cut.ends(first - 1), self.cut.ends(last))
+        some = self.of(GROUPS, pane_tables.PANES, pane_tables.OPEN, LATE)
+        ranges = live_panes.due_windows(some, self.cut, self.cut.ends(first - 1), self.cut.ends(last))
         tables: dict[str, pl.DataFrame] = {}
         for name, layout in self.layouts.items():
-            closed, known = self.close(name, end), self.of(name, PANES)
-            tables[name] = merge_panes([*(chunk.frame for chunk in known), closed], layout)
+            closed, known = self.close(name, end), self.of(name, pane_tables.PANES)
+            tables[name] = pane_tables.merge_panes([*(chunk.frame for chunk in known), closed], layout)
             live = [chunk for chunk in (*known, *chunked([closed])) if chunk.last >= needed]
             _, kept = split_at(live, needed)
             self.chunks |= {name + kind: () for kind in (FRONT, BACK, STEPS)}
-            self.chunks[name + PANES] = tuple(kept)
+            self.chunks[name + pane_tables.PANES] = tuple(kept)
         self.meta |= {"base": needed, "closed": end}
         groups, numbered, late = self._numbered(tables)
-        states = {name: PaneWindows(table, self.cut) for name, table in numbered.items()}
-        for part in neighbours(ranges, groups.height):
+        states = {name: pane_tables.PaneWindows(table, self.cut) for name, table in numbered.items()}
+        for part in pane_tables.neighbours(ranges, groups.height):
             self._put(groups, states, late, part)
 
     def _flip(self) -> None:
         """The block that is full becomes the back, with the steps by which it will leave."""
-        tables = {name: self.merged(name, PANES) for name in self.layouts}
+        tables = {name: self.merged(name, pane_tables.PANES) for name in self.layouts}
         low = self.meta["base"] - 1
         self.meta["base"] += self.cut.per_window
         for name in self.layouts:
-            self.chunks |= {name + kind: () for kind in (PANES, FRONT, BACK, STEPS)}
-        groups, numbered = number_all(tables, self.layouts, self.answers.measures.keys)
+            self.chunks |= {name + kind: () for kind in (pane_tables.PANES, FRONT, BACK, STEPS)}
+        groups, numbered = numbering.number_all(tables, self.layouts, self.answers.measures.keys)
         for name, table in numbered.items():
             suffixes = Suffixes(table)
             self.chunks[name + BACK] = chunked([suffixes.whole(groups, low)])

@@ -7,29 +7,28 @@ from dataclasses import replace
 from functools import singledispatchmethod
 from typing import Any
 
-from windrow.algebra import operators as ops
+from windrow.algebra import Emit, Expression, Plan, Scan, StreamWord, Subquery, Window, operators as ops
 from windrow.algebra.aggregates import Size, function_of
-from windrow.algebra.expressions import Expression
 from windrow.algebra.finality import group_place, is_expected_by_group, is_final_by_group
 from windrow.algebra.operators import Over
-from windrow.algebra.plan import Emit, Plan, Scan, StreamWord, Subquery, Window
 from windrow.errors import QueryError
 from windrow.kernels.aggregates.measures import PLACE
 from windrow.kernels.columnar.expressions import can_fail
-from windrow.kernels.relational import emission, negation, ranks, tables
-from windrow.kernels.relational import expiry_layouts as layouts
+from windrow.kernels.relational import (
+    emission,
+    expiry_layouts as layouts,
+    negation,
+    ranks,
+    signed_rows,
+    tables,
+)
 from windrow.kernels.relational.aggregate import row_panes, totals
 from windrow.kernels.relational.distinct import distinct
-from windrow.kernels.relational.internal import build as outliving
-from windrow.kernels.relational.internal import operators as internal
+from windrow.kernels.relational.internal import build as outliving, operators as internal
 from windrow.kernels.relational.join import multiway, partners
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
-from windrow.kernels.relational.signed_rows import TS
-from windrow.kernels.relational.windows import leaf as windowed
-from windrow.kernels.relational.windows import rows as row_windows
-from windrow.windows import ranges, rows, session, slide_by_tuple
-from windrow.windows.patterns import Pattern
-from windrow.windows.spec import OwnInterval
+from windrow.kernels.relational.windows import leaf as windowed, rows as row_windows
+from windrow.windows import OwnInterval, Pattern, ranges, rows, session, slide_by_tuple
 
 
 def lag_of(emit: Emit) -> int:
@@ -231,7 +230,7 @@ class Builder:
         entered = kind(window, below, 0 if self.restores else self.lag)
         entered.late_lag, entered.ahead = self.lag, self.ahead
         if self.placing:
-            entered.carry(PLACE, row_windows.POSITION if spec.reports_positions else TS)
+            entered.carry(PLACE, row_windows.POSITION if spec.reports_positions else signed_rows.TS)
         leaf: Operator = entered
         self.choice.label(leaf, plan.label)
         if leaves_unforeseen:

@@ -28,41 +28,40 @@ import numpy as np
 import polars as pl
 
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.expiry_layouts import Calendar, Choice, Hashed, chunks_of, frame_of
-from windrow.kernels.relational.operator import Operator, Step
+from windrow.kernels.relational import expiry_layouts, operator, signed_rows as signed
 from windrow.kernels.relational.signed_rows import AT, FOREVER, INT, SIGNED, START, VE, VS, Columns, N, Swept
 from windrow.kernels.state import State
-from windrow.windows.domain import Ints
-from windrow.windows.patterns import interfering, strict
+from windrow.windows import Ints, interfering, strict
 
 VALUES, COUNTS, ENDS = "values", "counts", "ends"
 #: how far a value's result was passed on, and how far it is known to last
 SHOWN, LASTS = "#shown", "#lasts"
 
 
-class _Youngest(Operator):
+class _Youngest(operator.Operator):
     """Values with the end of their youngest copy: what the forms without counts have in common."""
 
     #: what tells of a value whether it is to be looked at: it is there until that instant
     until = LASTS
 
-    def __init__(self, below: Operator) -> None:
+    def __init__(self, below: operator.Operator) -> None:
         self.inputs = (below,)
         self.values = signed.values_of(below.columns)
         self.columns = self.values | SIGNED
         self.kept = self.values | {LASTS: INT}
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
         stop, names = step.slice.stop, list(self.values)
-        known = frame_of(state.of(VALUES), self.kept)
+        known = expiry_layouts.frame_of(state.of(VALUES), self.kept)
         new = signed.grouped(inputs[0], names)
         touched = (known[self.until] < stop) | signed.found_in(known, new, names)
         if not new.height and not touched.any():
             return state, signed.blank(self.columns)
         found, after = self._united(known.filter(touched), new, stop)
         left = signed.together([known.filter(~touched), after], self.kept)
-        return State({VALUES: chunks_of(left)}), found
+        return State({VALUES: expiry_layouts.chunks_of(left)}), found
 
     @abstractmethod
     def _united(self, known: pl.DataFrame, new: pl.DataFrame, stop: int) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -112,10 +111,12 @@ class Presence(_Youngest):
         return found, stay.with_columns(pl.Series(LASTS, runs.ends[~over], dtype=pl.Int64))
 
 
-def distinct(below: Operator, choice: Choice, *, uniting: bool = False, tells: bool = False) -> Operator:
+def distinct(
+    below: operator.Operator, choice: expiry_layouts.Choice, *, uniting: bool = False, tells: bool = False
+) -> operator.Operator:
     """δ in the form that fits what is below; `uniting` asks for pieces as long as may be, `tells` for ends
     told when they come."""
-    found: Operator
+    found: operator.Operator
     if choice.known(below) and choice.ends(below) and tells and not uniting:
         found = Presence(below)
         choice.label(found, strict("a value is retracted when its last copy expires"))
@@ -134,7 +135,7 @@ class DeltaStar(_Youngest):
     name = "δ*"
     until = SHOWN
 
-    def __init__(self, below: Operator) -> None:
+    def __init__(self, below: operator.Operator) -> None:
         super().__init__(below)
         self.kept = self.values | {SHOWN: INT, LASTS: INT}
 
@@ -160,7 +161,7 @@ class Counts:
         self.values = list(values)
         self.counted = values | {N: INT}
         self.ending = ending
-        self.calendar = Calendar(buckets)
+        self.calendar = expiry_layouts.Calendar(buckets)
 
     def advance(self, state: State, new: pl.DataFrame, stop: int) -> tuple[State, pl.DataFrame, Swept]:
         """The next state, and the counts of the values that events of the step are about, over time."""
@@ -170,21 +171,21 @@ class Counts:
             nothing = np.zeros(0, dtype=np.int64)
             swept = signed.sweep(nothing, nothing, [nothing])
             return State({COUNTS: state.of(COUNTS), ENDS: later}), events, swept
-        before = frame_of(state.of(COUNTS), self.counted)
+        before = expiry_layouts.frame_of(state.of(COUNTS), self.counted)
         before = before.select(*self.values, pl.lit(START, pl.Int64).alias(AT), N)
         everything = pl.concat([events, before.filter(signed.found_in(before, events, self.values))])
         code, at = signed.codes(everything, self.values), everything[AT].to_numpy()
         swept = signed.sweep(code, at, [everything[N].to_numpy()])
-        counts = Hashed().add(state.of(COUNTS), events.select(list(self.counted)))
+        counts = expiry_layouts.Hashed().add(state.of(COUNTS), events.select(list(self.counted)))
         return State({COUNTS: counts, ENDS: later}), everything.select(self.values), swept
 
 
-class CountingDelta(Operator):
+class CountingDelta(operator.Operator):
     """A count per value: it is there while the count is positive."""
 
     name = "counting δ"
 
-    def __init__(self, below: Operator, buckets: int, *, opened: bool = False) -> None:
+    def __init__(self, below: operator.Operator, buckets: int, *, opened: bool = False) -> None:
         self.inputs = (below,)
         self.values = signed.values_of(below.columns)
         self.columns = self.values | SIGNED
@@ -193,7 +194,9 @@ class CountingDelta(Operator):
         self.counts = Counts(self.values, self.values | {VE: INT, N: INT}, buckets)
         self.calendar = self.counts.calendar
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
         new = signed.grouped(inputs[0], list(self.values))
         state, rows, swept = self.counts.advance(state, new, step.slice.stop)
         now, was = swept.totals[0] > 0, swept.before() > 0

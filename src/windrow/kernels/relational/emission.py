@@ -42,17 +42,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra.operators import TableJoin
-from windrow.algebra.plan import Emit, StreamWord
+from windrow.algebra import Emit, StreamWord, TableJoin
 from windrow.kernels.clock import Clock
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational import expiry_layouts as layouts
-from windrow.kernels.relational import signed_rows as signed
+from windrow.kernels.relational import expiry_layouts as layouts, signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import AT, FOREVER, INT, SIGNED, VE, VS, Columns, N, together
 from windrow.kernels.state import Chunk, State
-from windrow.windows.domain import Flags, Ints
-from windrow.windows.spec import Grid, covered
+from windrow.windows import Flags, Grid, Ints, covered
 
 Test = Callable[[Ints], Flags]
 

@@ -34,12 +34,10 @@ from typing import Any
 
 from windrow.algebra.plan import Plan
 from windrow.kernels.panes import live_panes, subtract_on_evict, two_stacks
-from windrow.kernels.relational import distinct, negation, ranks, tables
+from windrow.kernels.relational import distinct, emission, negation, ranks, tables
 from windrow.kernels.relational.aggregate import by_expiry, group_by, row_panes, totals
-from windrow.kernels.relational.emission import ByCount, Changes, HeldRows, Reports, Restored, Snapshots
 from windrow.kernels.relational.expiry_layouts import Calendar, ExpiryLayout, ExpiryList, Fifo, Hashed, Sorted
-from windrow.kernels.relational.internal import build
-from windrow.kernels.relational.internal import operators as internal
+from windrow.kernels.relational.internal import build, operators as internal
 from windrow.kernels.relational.join import multiway, partners
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Stateless, United, Unnested
 from windrow.kernels.relational.program import RelationalProgram
@@ -65,7 +63,7 @@ OPERATORS: dict[type[Operator], str] = {
     rows.Extents: "extents.1",
     multiway.Joined: "join.1",
     multiway.Catalogued: "join-catalogues.1",
-    HeldRows: "held-results.1",
+    emission.HeldRows: "held-results.1",
     tables.TablePieces: "table-rows.1",
     tables.LookedUp: "table-lookup.1",
     negation.Matched: "match.1",
@@ -97,11 +95,11 @@ OPERATORS: dict[type[Operator], str] = {
     internal.TableRuns: "runs-of-table.1",
     internal.ValueRuns: "runs-of-values.1",
     internal.GroupRuns: "runs-of-groups.1",
-    Changes: "changes.1",
-    Snapshots: "snapshots.1",
-    Reports: "reports.1",
-    Restored: "restored.1",
-    ByCount: "restored-by-count.1",
+    emission.Changes: "changes.1",
+    emission.Snapshots: "snapshots.1",
+    emission.Reports: "reports.1",
+    emission.Restored: "restored.1",
+    emission.ByCount: "restored-by-count.1",
 }
 LAYOUTS: dict[type[ExpiryLayout], str] = {
     Fifo: "fifo.1",
@@ -208,7 +206,7 @@ WORDS: dict[type, str] = {
 }
 #: what an operator keeps from one step to the next, where that is always the same
 KEPT: dict[type, str] = {
-    ByCount: "the count of each result",
+    emission.ByCount: "the count of each result",
     rows.ByTuple: "the rows of the window, and the moves that are not final",
     rows.Sessions: "the rows of open sessions",
     distinct.DeltaStar: "each value with its youngest copy",
@@ -252,7 +250,7 @@ class _Reading:
         return "evaluated lazily, when a report is due" if why is None else f"evaluated step by step: {why}"
 
     @of.register
-    def _(self, operator: Changes) -> Implementation:
+    def _(self, operator: emission.Changes) -> Implementation:
         told = all(map(_tells, operator.inputs))
         how = f"rows that end at known times {_in(operator.layout)}"
         how = "nothing is kept, since ends are told when they come" if told else how
@@ -261,13 +259,17 @@ class _Reading:
         return Implementation("changes", f"{self._evaluated()}; {how}", kept)
 
     @of.register
-    def _(self, operator: Snapshots) -> Implementation:
+    def _(self, operator: emission.Snapshots) -> Implementation:
         why = f"{self._evaluated()}; the rows alive {_in(operator.layout)}"
-        until = "until their extent is reported" if isinstance(operator, Reports) else _in(operator.layout)
+        until = (
+            "until their extent is reported"
+            if isinstance(operator, emission.Reports)
+            else _in(operator.layout)
+        )
         return Implementation(operator.name, why, f"the rows alive, {until}")
 
     @of.register
-    def _(self, operator: Restored) -> Implementation:
+    def _(self, operator: emission.Restored) -> Implementation:
         why = f"{self._evaluated()}; results that came and went between two refreshes are reported too"
         return Implementation("restored results", why, "results since the last refresh")
 
@@ -357,7 +359,7 @@ class _Reading:
         return Implementation("frames in order", why, kept)
 
     @of.register
-    def _(self, operator: HeldRows) -> Implementation:
+    def _(self, operator: emission.HeldRows) -> Implementation:
         found = self.of(operator.inputs[0])
         why = f"{found.reason}; results are held until they begin"
         return Implementation(found.name, why, "results until they begin")

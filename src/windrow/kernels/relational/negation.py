@@ -52,17 +52,14 @@ import polars as pl
 from windrow.algebra.expressions import ColumnRef, Expression
 from windrow.algebra.operators import Except, Exists
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational import expiry_layouts as layouts
-from windrow.kernels.relational import signed_rows as signed
+from windrow.kernels.relational import expiry_layouts as layouts, signed_rows as signed
 from windrow.kernels.relational.distinct import distinct
-from windrow.kernels.relational.join import partners
-from windrow.kernels.relational.join.multiway import Expiry, Joined
+from windrow.kernels.relational.join import multiway, partners
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
 from windrow.kernels.relational.signed_rows import AT, FOREVER, INT, SIGNED, START, TS, VE, VS, N
 from windrow.kernels.relational.windows.leaf import NegativeRows
 from windrow.kernels.state import State
-from windrow.windows.domain import Flags, Ints
-from windrow.windows.patterns import Pattern, interfering
+from windrow.windows import Flags, Ints, Pattern, interfering
 
 EARLY, ON_TIME, TOLD = "early", "on_time", "told"
 #: nothing is concluded from fewer results
@@ -196,7 +193,7 @@ class Semijoin(Operator):
         self.nulls = nulls
         self.layouts = [choice.layout(left), choice.layout(present)]
         self.loops = choice.options.tables is layouts.Tables.LOOPS
-        self.expiry = Expiry(choice.options.expire_every)
+        self.expiry = multiway.Expiry(choice.options.expire_every)
         self.columns = left.columns
         self.sides = [signed.without(each.columns, VS) for each in self.inputs]
 
@@ -268,7 +265,7 @@ class Matched(Operator):
             asked = _Asked(left, read)
             choice.label(asked, choice.labels[id(left)])
             different = distinct(asked, choice)
-            pairs = Joined([different, right], plan.predicate, [read, names[1]], choice)
+            pairs = multiway.Joined([different, right], plan.predicate, [read, names[1]], choice)
             sides = [choice.labels[id(side)] for side in (different, right)]
             choice.label(pairs, interfering(sides, "a pair lives while both do"))
             self.asked = asked, different

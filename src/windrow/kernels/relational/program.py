@@ -33,18 +33,15 @@ from time import perf_counter
 import numpy as np
 import polars as pl
 
-from windrow.algebra.operators import TableJoin
-from windrow.algebra.plan import Emit
+from windrow.algebra import Emit, TableJoin
 from windrow.kernels.clock import Clock, Held, Knowns, Slice, Timing
-from windrow.kernels.relational import build, emission
-from windrow.kernels.relational import expiry_layouts as layouts
+from windrow.kernels.relational import build, emission, expiry_layouts as layouts
 from windrow.kernels.relational.aggregate.by_expiry import Lifts, ending
 from windrow.kernels.relational.operator import Operator, Projected, Step
 from windrow.kernels.relational.signed_rows import FOREVER, KEPT, VE, VS, blank, greatest_end
 from windrow.kernels.relational.windows.leaf import Intervals
 from windrow.kernels.state import State
-from windrow.windows.domain import INFINITY, Instant
-from windrow.windows.spec import SlideGrid
+from windrow.windows import INFINITY, Instant, SlideGrid
 
 Reached = Sequence[int | None]
 

@@ -39,11 +39,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from windrow.algebra.expressions import Expression
+from windrow.algebra import Expression, Plan
 from windrow.algebra.operators import Aggregate, AggregateCall, Limit, Over, OverFrame, Rank
-from windrow.algebra.plan import Plan
-from windrow.kernels.aggregates.lowering import of_nothing
-from windrow.kernels.aggregates.measures import GROUPS, Measures
+from windrow.kernels.aggregates import lowering, measures
 from windrow.kernels.columnar.columns import picked, polars_type, row_order, value_order
 from windrow.kernels.columnar.expressions import compile_expression
 from windrow.kernels.relational import signed_rows as signed
@@ -52,8 +50,7 @@ from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_o
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import PANE, State
-from windrow.windows.domain import Ints
-from windrow.windows.spec import covered
+from windrow.windows import Ints, covered
 
 ROWS, SHOWN = "rows", "shown"
 
@@ -205,7 +202,7 @@ class _Frames:
     ) -> None:
         self.frame = frame
         self.kinds = {name: polars_type(call.data_type) for name, call in calls}
-        self.measures = Measures(Aggregate(below, (), tuple(calls)))
+        self.measures = measures.Measures(Aggregate(below, (), tuple(calls)))
         self.group_keys = group_by.GroupKeys(partition)
         self.keys = list(self.group_keys.columns)
         nobody = self._lifted(signed.blank(rows), np.zeros(0, dtype=np.int64))
@@ -251,7 +248,7 @@ class _Frames:
             return {name: group_by.spread(t, layouts[name], row, pane) for name, t in tables.items()}
 
         def in_order(order: Ints) -> pl.DataFrame:
-            return picked(tables[GROUPS].sort(PANE), order)
+            return picked(tables[measures.GROUPS].sort(PANE), order)
 
         found = group_by.cell_values(self.measures, low, high, combined, in_order)
         every = pl.DataFrame({group_by.CELL: np.arange(len(cells))})
@@ -259,7 +256,7 @@ class _Frames:
         known = pl.Series(np.isin(every[group_by.CELL].to_numpy(), found[group_by.CELL].to_numpy()))
         columns = []
         for each in self.measures.measures:
-            nothing = pl.Series([of_nothing(each.aggregate)], dtype=self.kinds[each.name])
+            nothing = pl.Series([lowering.of_nothing(each.aggregate)], dtype=self.kinds[each.name])
             columns.append(joined[each.name].zip_with(known, nothing.new_from_index(0, len(cells))))
         return joined.with_columns(columns)
 

@@ -15,18 +15,21 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from windrow.algebra import Exists, Filter, Join, Plan, Project, Scan, Window
 from windrow.algebra.canonical import canonical_text
-from windrow.algebra.operators import Exists, Filter, Join, Project
-from windrow.algebra.plan import Plan, Scan, Window
 from windrow.kernels.clock import Clock, Slice
-from windrow.kernels.relational import build, emission, negation
-from windrow.kernels.relational import expiry_layouts as layouts
-from windrow.kernels.relational import signed_rows as signed
+from windrow.kernels.relational import (
+    build,
+    emission,
+    expiry_layouts as layouts,
+    negation,
+    signed_rows,
+    signed_rows as signed,
+)
 from windrow.kernels.relational.aggregate.by_expiry import Lifts
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Operator, Step, composed, part
 from windrow.kernels.relational.program import LAST_END, RelationalProgram, States, SubplanStep, SubplanView
-from windrow.kernels.relational.signed_rows import FOREVER, VE, Columns, blank, greatest_end
 from windrow.kernels.relational.windows.leaf import Intervals
 from windrow.kernels.state import State
 
@@ -80,7 +83,7 @@ def why_not_rebuilt(old: RelationalProgram, new: RelationalProgram) -> str | Non
 def rebuilt(old: RelationalProgram, states: States, new: RelationalProgram, now: int) -> States:
     """The states of a plan at a clock, from those of another at the same clock."""
     before, after = _sources(old), _sources(new)
-    clock = Clock(-FOREVER, now)
+    clock = Clock(-signed_rows.FOREVER, now)
     step = Step(clock, Slice.of(clock, build.lag_of(new.emit)))
     found: dict[str, State] = {}
     fed: dict[str, pl.DataFrame] = {}
@@ -93,11 +96,11 @@ def rebuilt(old: RelationalProgram, states: States, new: RelationalProgram, now:
             if path == theirs.path or path.startswith(f"{theirs.path}.")
         }
         if mine.is_right:
-            fed[mine.path] = blank(mine.operator.columns)
+            fed[mine.path] = signed_rows.blank(mine.operator.columns)
             seeds[mine.holder_path] = _right_side(states.get(theirs.holder_path, State()))
         else:
             fed[mine.path] = _begun(theirs.held(states), mine.operator.columns, step)
-    last = states.get("0", State()).meta.get(LAST_END, -FOREVER)
+    last = states.get("0", State()).meta.get(LAST_END, -signed_rows.FOREVER)
     pieces = _run(new.root.inputs[0], "0.0", fed, seeds, found, step)
     own, _ = new.root.advance(State(), [pieces], step)
     found["0"] = State(own.chunks, {**own.meta, LAST_END: last})
@@ -130,7 +133,7 @@ def begun_over(
     operator = dict(program.operators())[mine]
     assert isinstance(operator, Joined)
     ran = states[emission.WAITING].meta.get(emission.RAN, now) if emission.WAITING in states else now
-    clock, lag = Clock(-FOREVER, ran), build.lag_of(program.emit)
+    clock, lag = Clock(-signed_rows.FOREVER, ran), build.lag_of(program.emit)
     step = Step(clock, Slice.of(clock, lag))
     # the last instant at which anything can have begun
     grids = program.grids if program.emit.is_periodic else []
@@ -141,7 +144,9 @@ def begun_over(
     both = zip(sides, operator.inputs, strict=True)
     rows = [_begun(frame, below.columns, step, last) for frame, below in both]
     _, results = operator.advance(State(), rows, step)
-    told = replace(step, entered=rows, last_end=max(map(greatest_end, rows), default=-FOREVER))
+    told = replace(
+        step, entered=rows, last_end=max(map(signed_rows.greatest_end, rows), default=-signed_rows.FOREVER)
+    )
     part = SubplanStep(results, Lifts(results), {}, 0.0, told).as_seen(view, operator)
     found: dict[str, State] = {}
     pieces = _run(program.root.inputs[0], "0.0", {mine: part.pieces}, {}, found, replace(step, lifts=None))
@@ -168,9 +173,11 @@ def _run(
     return pieces
 
 
-def _begun(held: pl.DataFrame, columns: Columns, step: Step, since: int = -FOREVER) -> pl.DataFrame:
+def _begun(
+    held: pl.DataFrame, columns: signed_rows.Columns, step: Step, since: int = -signed_rows.FOREVER
+) -> pl.DataFrame:
     """Held rows that are not over, as if they had been there since an instant, or from the beginning."""
-    return signed.begun(held.filter(pl.col(VE) >= step.slice.stop), since).select(list(columns))
+    return signed.begun(held.filter(pl.col(signed_rows.VE) >= step.slice.stop), since).select(list(columns))
 
 
 def _right_side(state: State) -> State:

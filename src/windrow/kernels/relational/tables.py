@@ -31,17 +31,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from windrow.algebra import catalog, expressions
-from windrow.algebra import operators as ops
-from windrow.algebra.plan import TableScan
+from windrow.algebra import TableScan, catalog, expressions, operators as ops
 from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import frame_of as columns_from
-from windrow.kernels.relational import expiry_layouts as layouts
-from windrow.kernels.relational import signed_rows as signed
+from windrow.kernels.relational import expiry_layouts as layouts, operator, signed_rows, signed_rows as signed
 from windrow.kernels.relational.join.partners import Condition, keyed, satisfying
-from windrow.kernels.relational.operator import Operator, Step
-from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, TS, Columns, N
 from windrow.kernels.state import State
 from windrow.windows.domain import INFINITY, Instant, check_instant
 
@@ -120,7 +115,7 @@ class TableContents:
 
 AT = "#at"
 CHANGES = "changes"
-CHANGE: Columns = {AT: INT, N: INT}
+CHANGE: signed_rows.Columns = {AT: signed_rows.INT, signed_rows.N: signed_rows.INT}
 #: the number of a row, where it matters which rows have found a partner
 ROW = "#row"
 
@@ -185,12 +180,12 @@ def changes_at(
     """Canonical rows that leave and come at an instant, as changes."""
     frames = [(columns_from(schema, gone), -1), (columns_from(schema, new), 1)]
     return pl.concat(
-        frame.with_columns(pl.lit(at, pl.Int64).alias(AT), pl.lit(sign, pl.Int64).alias(N))
+        frame.with_columns(pl.lit(at, pl.Int64).alias(AT), pl.lit(sign, pl.Int64).alias(signed_rows.N))
         for frame, sign in frames
     )
 
 
-class TablePieces(Operator):
+class TablePieces(operator.Operator):
     """A RELATION as pieces. `lag` is 1 where the answer at E sees the table as it is before E."""
 
     name = "table"
@@ -201,7 +196,9 @@ class TablePieces(Operator):
         self.columns = signed.columns_of(scan.schema)
         self.changed = signed.columns_of(scan.schema, CHANGE)
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
         frame = layouts.frame_of(state.of(CHANGES), self.changed, changes_of(self.scan, step))
         if not frame.height:
             return state, signed.blank(self.columns)
@@ -210,11 +207,11 @@ class TablePieces(Operator):
             begins = step.first_report + np.searchsorted(step.reports["at"].to_numpy(), frame[AT].to_numpy())
         due = begins < step.slice.stop
         found, later = signed.parted(frame, due)
-        pieces = signed.pieces(found, self.columns, begins[due], n=found[N])
+        pieces = signed.pieces(found, self.columns, begins[due], n=found[signed_rows.N])
         return State({CHANGES: layouts.chunks_of(later)}), pieces
 
 
-class LookedUp(Operator):
+class LookedUp(operator.Operator):
     """⋈ with an NRR: each row sees the changes before its own instant.
 
     No row to come is older than the clock by more than `reach`, so that changes before that are added up;
@@ -223,7 +220,7 @@ class LookedUp(Operator):
 
     name = "⋈ NRR"
 
-    def __init__(self, plan: ops.TableJoin, below: Operator, reach: int | None = None) -> None:
+    def __init__(self, plan: ops.TableJoin, below: operator.Operator, reach: int | None = None) -> None:
         self.inputs = (below,)
         self.reach = reach
         self.outer = plan.outer
@@ -231,9 +228,11 @@ class LookedUp(Operator):
         self.condition = Condition(plan.predicate, [plan.input.schema.names, plan.table.schema.names])
         self.changed = signed.columns_of(self.scan.schema, CHANGE)
         self.table = signed.columns_of(self.scan.schema, {})
-        self.columns = signed.values_of(below.columns) | self.table | SIGNED
+        self.columns = signed.values_of(below.columns) | self.table | signed_rows.SIGNED
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
         new = changes_of(self.scan, step)
         history = layouts.frame_of(state.of(CHANGES), self.changed, new)
         if new.height:
@@ -242,16 +241,16 @@ class LookedUp(Operator):
         if not rows.height or not (history.height or self.outer):
             return state, signed.blank(self.columns)
         if not self.outer:
-            return state, self._found(rows, history.rename({N: "#m"}), list(self.columns))
+            return state, self._found(rows, history.rename({signed_rows.N: "#m"}), list(self.columns))
         numbered = rows.with_row_index(ROW)
-        found = self._found(numbered, history.rename({N: "#m"}), [ROW, *self.columns])
+        found = self._found(numbered, history.rename({signed_rows.N: "#m"}), [ROW, *self.columns])
         alone = numbered.join(found.select(ROW).unique(), on=ROW, how="anti")
         missing = (pl.lit(None, kind).alias(name) for name, kind in self.table.items())
         padded = alone.with_columns(missing).select(list(self.columns))
         return state, signed.together([found.select(list(self.columns)), padded], self.columns)
 
     def _added_up(self, history: pl.DataFrame, floor: int) -> pl.DataFrame:
-        if self.reach is None or floor >= FOREVER or floor <= -FOREVER:
+        if self.reach is None or floor >= signed_rows.FOREVER or floor <= -signed_rows.FOREVER:
             return history
         old, others = signed.parted(history, history[AT] < floor - self.reach)
         then = pl.lit(floor - self.reach - 1, pl.Int64).alias(AT)
@@ -266,14 +265,16 @@ class LookedUp(Operator):
             pairs = left.join(right, on=names, how="inner").drop(names)
         else:
             pairs = rows.join(history, how="cross")
-        pairs = pairs.filter(pl.col(AT) < pl.col(TS)).with_columns((pl.col(N) * pl.col("#m")).alias(N))
+        pairs = pairs.filter(pl.col(AT) < pl.col(signed_rows.TS)).with_columns(
+            (pl.col(signed_rows.N) * pl.col("#m")).alias(signed_rows.N)
+        )
         pairs = signed.consolidated(pairs.select(columns))
         for test in (*self.condition.early, *([self.condition.late] if self.condition.late else [])):
             pairs = satisfying(pairs, test)
         return pairs
 
 
-def changes_of(scan: TableScan, step: Step) -> pl.DataFrame:
+def changes_of(scan: TableScan, step: operator.Step) -> pl.DataFrame:
     """The changes of a step, as the scan names their columns."""
     frame = step.changes.get(scan.table.name)
     columns = signed.columns_of(scan.schema, CHANGE)

@@ -31,24 +31,14 @@ import pyarrow as pa
 
 from windrow.algebra.shipments import unpacked
 from windrow.algebra.types import DataType
-from windrow.kernels.aggregates.measures import GROUPS, Measures
-from windrow.kernels.aggregates.partials import Decoder
+from windrow.kernels.aggregates import measures, partials
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.combiners import Combiner, Lanes, put, running, subtract, take
 from windrow.kernels.columnar.numbering import cut_lanes, number_groups, with_groups
 from windrow.kernels.panes.pane_tables import PaneAnswers
 from windrow.kernels.panes.query import SlidingQuery
-from windrow.kernels.shared import shared_state as shared
-from windrow.kernels.shared import value_counts
-from windrow.kernels.shared.shared_state import (
-    Entry,
-    PaneGrid,
-    SharedEpoch,
-    WindowRequest,
-    place_of,
-    terms_of,
-)
+from windrow.kernels.shared import shared_state, shared_state as shared, value_counts
 from windrow.kernels.state import PANE, Chunk, State
 from windrow.windows.domain import Ints
 
@@ -133,7 +123,10 @@ class PaneGridRows:
     for the types."""
 
     def __init__(
-        self, pane_grid: PaneGrid, frames: Sequence[pl.DataFrame], key_types: Mapping[str, DataType]
+        self,
+        pane_grid: shared_state.PaneGrid,
+        frames: Sequence[pl.DataFrame],
+        key_types: Mapping[str, DataType],
     ) -> None:
         some = [frame for frame in frames if frame.height]
         if not some:
@@ -153,10 +146,10 @@ class PaneGridRows:
 class EntryStates:
     """The states of an entry in the rows of its page as lanes, and the way back."""
 
-    entry: Entry
+    entry: shared_state.Entry
     page: PaneGridRows
     lanes: list[Lanes]
-    decoder: Decoder
+    decoder: partials.Decoder
 
 
 #: states of so many windows and groups are remembered by a block, for whoever asks for the same
@@ -225,7 +218,7 @@ class Book:
     def _combine(self, recipe: str) -> None:
         """States of several entries of one shape, that are to be combined. They are encoded as one, so that
         values that have codes (the greatest text) are comparable."""
-        entries = [self.states[name] for name, _ in terms_of(recipe)]
+        entries = [self.states[name] for name, _ in shared_state.terms_of(recipe)]
         shape, parts = entries[0].entry.shape, []
         for each in entries:
             name, table = each.entry.name, each.page.table
@@ -236,7 +229,7 @@ class Book:
         for each in entries:
             rows = slice(begin, begin + each.page.table.height)
             mine = EntryStates(each.entry, each.page, cut_lanes(lanes, rows), decoder)
-            self.states[place_of(recipe, each.entry.name)] = mine
+            self.states[shared_state.place_of(recipe, each.entry.name)] = mine
             begin = rows.stop
 
     @property
@@ -275,7 +268,7 @@ class Windows:
 class WindowBlock:
     """States of some windows of queries that ask together, query by query."""
 
-    askers: tuple[WindowRequest, ...]
+    askers: tuple[shared_state.WindowRequest, ...]
     #: of each state: which query asks, where its window ends and how long it is, which of the windows that
     #: is, its group, and how many rows it has
     states: Lanes
@@ -313,8 +306,8 @@ class Answering:
 
     def __init__(
         self,
-        turn: SharedEpoch,
-        due: Sequence[WindowRequest],
+        turn: shared_state.SharedEpoch,
+        due: Sequence[shared_state.WindowRequest],
         pages: Sequence[PaneGridRows],
         faults: dict[str, Exception],
         windows: Mapping[str, Ints],
@@ -346,7 +339,10 @@ class Answering:
             yield from self._answers(waiting)
 
     def _pieces(
-        self, askers: tuple[WindowRequest, ...], blocks: Mapping[str, Block], groups: tuple[int, int]
+        self,
+        askers: tuple[shared_state.WindowRequest, ...],
+        blocks: Mapping[str, Block],
+        groups: tuple[int, int],
     ) -> Iterator[WindowBlock]:
         """What queries of one form and the same entries ask for, a bounded number of windows at a time."""
         asker = askers[0]
@@ -377,13 +373,13 @@ class Answering:
     def _states(self, entry: str, windows: Windows, blocks: Mapping[str, Block]) -> list[Lanes]:
         """The states of an entry, or of several combined, in some windows."""
         found: list[Lanes] = []
-        for name, is_added in terms_of(entry):
+        for name, is_added in shared_state.terms_of(entry):
             states = self.book.states[name]
             page, pane_grid = states.page, states.page.pane_grid
             stop = pane_grid.panes_of(windows.ends)
             begins = np.searchsorted(page.panes, stop - windows.lengths // pane_grid.width)
             stops = np.searchsorted(page.panes, stop)
-            more = blocks[pane_grid.name].windows(place_of(entry, name), begins, stops)
+            more = blocks[pane_grid.name].windows(shared_state.place_of(entry, name), begins, stops)
             if found:
                 both = zip(states.entry.shape.combiners, found, more, strict=True)
                 more = [c.combine(a, b) if is_added else subtract(a, b) for c, a, b in both]
@@ -429,11 +425,11 @@ class Answering:
             pl.Series("g", groups),
             pl.Series("rows.0", rows),
         ]
-        for number, partial in enumerate(layouts[GROUPS].partials[1:]):
+        for number, partial in enumerate(layouts[measures.GROUPS].partials[1:]):
             parts = self._columns(pieces, number)
             columns += [column.alias(f"{partial.label}.{place}") for place, column in enumerate(parts)]
-        frames = {GROUPS: pl.DataFrame(columns)}
-        for table in layouts.keys() - {GROUPS}:
+        frames = {measures.GROUPS: pl.DataFrame(columns)}
+        for table in layouts.keys() - {measures.GROUPS}:
             placed = [(p.cells[table], at) for p, at in zip(pieces, offsets, strict=True) if table in p.cells]
             found = [cells.with_columns(pl.col("w") + at) for cells, at in placed]
             frames |= {table: pl.concat(found)} if found else {}
@@ -461,8 +457,8 @@ class Answering:
                     tuple(np.concatenate(same) for same in zip(*alike, strict=True))
                     for alike in zip(*(part[place] for part in run), strict=True)
                 ]
-                first, _ = terms_of(entry)[0]
-                decoded += self.book.states[place_of(entry, first)].decoder(lanes)
+                first, _ = shared_state.terms_of(entry)[0]
+                decoded += self.book.states[shared_state.place_of(entry, first)].decoder(lanes)
             found.append(decoded)
             begin = stop
         if len(found) == 1:
@@ -474,10 +470,10 @@ class Answering:
 def _answers_of(form: bytes) -> PaneAnswers:
     """What makes rows of states: the same for all queries that select the same of the same aggregates."""
     query = SlidingQuery.of(unpacked(form))
-    return PaneAnswers(query, Measures(query.aggregate))
+    return PaneAnswers(query, measures.Measures(query.aggregate))
 
 
-def _alike(asker: WindowRequest) -> tuple[int, str, tuple[tuple[str, ...], ...], str]:
+def _alike(asker: shared_state.WindowRequest) -> tuple[int, str, tuple[tuple[str, ...], ...], str]:
     """The same for queries whose states are the same ones, of other windows; each with cells is by itself."""
     return asker.form, asker.exists, asker.parts, asker.query if asker.value_counters else ""
 
@@ -497,7 +493,7 @@ class Answered:
     cells: int = 0
 
 
-def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) -> Answered:
+def advance(turn: shared_state.SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) -> Answered:
     """The next state, and the answers of all that is due."""
     due = [asker for asker in turn.askers if asker.is_due(turn.clock)]
     keys = tuple(turn.shared_state.key_types)
@@ -524,14 +520,14 @@ def advance(turn: SharedEpoch, state: State, delta: Mapping[str, pl.DataFrame]) 
 
 
 def windows_of(
-    due: Sequence[WindowRequest], pages: Sequence[PaneGridRows], clock: PaneClock
+    due: Sequence[shared_state.WindowRequest], pages: Sequence[PaneGridRows], clock: PaneClock
 ) -> dict[str, Ints]:
     """The ends of the windows of each query that are to be answered: those with rows of any of the entries
     that its groups are in."""
     of = {entry.name: page for page in pages for entry in page.pane_grid.entries}
     windows: dict[str, Ints] = {}
     for asker in due:
-        mine = [of[name] for name, is_added in terms_of(asker.exists) if is_added]
+        mine = [of[name] for name, is_added in shared_state.terms_of(asker.exists) if is_added]
         different = {page.pane_grid.name: page for page in mine}.values()
         found = [asker.windows(page.panes, page.pane_grid, clock) for page in different]
         ends = found[0] if len(found) == 1 else np.unique(np.concatenate(found))

@@ -42,8 +42,7 @@ import pyarrow as pa
 
 from windrow.algebra.expressions import TRUE, Expression
 from windrow.kernels.aggregates.partials import LiftedRows, Partial, PartialColumns
-from windrow.kernels.columnar.columns import polars_type, without_negative_zero
-from windrow.kernels.columnar.combiners import spread_out
+from windrow.kernels.columnar import columns, combiners
 from windrow.kernels.columnar.expressions import compile_expression, holds
 from windrow.kernels.intake import moments_of
 from windrow.kernels.panes.pane_tables import merge_panes, merge_tables
@@ -52,8 +51,7 @@ from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, spli
 from windrow.windows.domain import INFINITY, Flags, Ints
 
 if TYPE_CHECKING:
-    from windrow.algebra.catalog import Stream
-    from windrow.algebra.types import DataType
+    from windrow.algebra import DataType, Stream
     from windrow.kernels.clock import PaneClock
     from windrow.kernels.columnar.functions.base import Evaluator
     from windrow.kernels.shared.value_counts import ValueCounter
@@ -148,7 +146,7 @@ class WindowRequest:
         if clock.now != INFINITY:
             last = np.minimum(last, int(self.cut.due(clock.now)))
         first = np.maximum(first, np.append(first[:1], last[:-1] + 1))
-        which, since = spread_out(np.maximum(last - first + 1, 0))
+        which, since = combiners.spread_out(np.maximum(last - first + 1, 0))
         return np.asarray(self.cut.ends(first[which] + since))
 
     def wanted(self, ends: Ints, clock: PaneClock) -> Ints:
@@ -288,9 +286,9 @@ class Entry:
 
     def nothing(self) -> list[pl.Series]:
         """The columns of the state of no rows: that of one row which does not count."""
-        args = tuple(pl.Series([None], dtype=polars_type(arg.type)) for arg in self.args)
+        args = tuple(pl.Series([None], dtype=columns.polars_type(arg.type)) for arg in self.args)
         parts = enumerate(self.order)
-        order = [pl.Series(f"o{n}", [None], dtype=polars_type(part.type)) for n, part in parts]
+        order = [pl.Series(f"o{n}", [None], dtype=columns.polars_type(part.type)) for n, part in parts]
         instant = pl.Series("#t", [0], dtype=pl.Int64)
         return self.shape.lift(LiftedRows(args, pl.Series([False]), pl.DataFrame([instant, *order])))
 
@@ -415,7 +413,7 @@ def lifted(shared_state: SharedState, accepted: pl.DataFrame) -> dict[str, pl.Da
     for piece in rows.iter_slices(max(LEAST_ROWS, MOST_STATES // width)):
         values = RowValues(piece)
         pairs = zip(shared_state.key_types, shared_state.keys, strict=True)
-        keys = [without_negative_zero(values.of(key)).alias(name) for name, key in pairs]
+        keys = [columns.without_negative_zero(values.of(key)).alias(name) for name, key in pairs]
         for pane_grid in shared_state.tables:
             panes = pl.Series(PANE, pane_grid.panes_of(piece["#t"].to_numpy()))
             found.setdefault(pane_grid.name, []).append(pane_grid.lift([panes, *keys], values))

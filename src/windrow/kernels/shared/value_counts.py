@@ -41,21 +41,10 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.expressions import Expression
-from windrow.kernels.aggregates.partials import LiftedRows
-from windrow.kernels.aggregates.value_tables import Cells, layout_of, merged_cells
+from windrow.kernels.aggregates import partials, value_tables
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.numbering import cut_lanes, number, with_groups
-from windrow.kernels.panes.pane_tables import SlideShape, sparse
-from windrow.kernels.panes.subtract_on_evict import (
-    CELLS,
-    DISTINCT,
-    FEW,
-    LOOK,
-    TOTAL,
-    is_buffered,
-    negative,
-    summed,
-)
+from windrow.kernels.panes import pane_tables, subtract_on_evict
 from windrow.kernels.shared.shared_state import Moved, PaneGrid, RowValues, SharedEpoch, WindowRequest, lowest
 from windrow.kernels.state import PANE, Chunk, State, TableLayout, chunked, gathered
 from windrow.windows.domain import INFINITY, Ints
@@ -85,50 +74,59 @@ class Sums:
         name, known = f"{self.value_counter.name}/{length}", self.before.meta
         self.meta |= {key: known[key] for key in (what + name for what in _SEEN) if key in known}
         now = None if clock.now == INFINITY else self.value_counter.index(int(clock.now))
-        rests = is_buffered(known, name) and (now is None or known[LOOK + name] > now)
-        total = next((each.frame for each in self.before.of(name + TOTAL)), pl.DataFrame())
+        rests = subtract_on_evict.is_buffered(known, name) and (
+            now is None or known[subtract_on_evict.LOOK + name] > now
+        )
+        total = next((each.frame for each in self.before.of(name + subtract_on_evict.TOTAL)), pl.DataFrame())
         end = known.get(END + name)
         if end is not None and min(ends, default=end) < end:
             end = None
         found: dict[int, pl.DataFrame] = {}
-        if not rests and len(ends) <= FEW:
+        if not rests and len(ends) <= subtract_on_evict.FEW:
             for each in sorted(ends):
                 total, end = self._at(total, end, each, length), each
                 found[each] = total
         if now is not None and not rests:
             total = self._at(total, end, now, length)
             self._look(name, total.height, now, length)
-            if not is_buffered(self.meta, name):
-                self.chunks[name + TOTAL] = chunked([total])
+            if not subtract_on_evict.is_buffered(self.meta, name):
+                self.chunks[name + subtract_on_evict.TOTAL] = chunked([total])
                 self.meta[END + name] = now
-        return None if rests or len(ends) > FEW else found
+        return None if rests or len(ends) > subtract_on_evict.FEW else found
 
     def _at(self, total: pl.DataFrame, end: int | None, to: int, length: int) -> pl.DataFrame:
         """A sum moved on; afresh where nothing of it stays."""
         if end is None or to - length >= end:
-            return summed(self.moved.frames(to - length, to), self.layout)
+            return subtract_on_evict.summed(self.moved.frames(to - length, to), self.layout)
         more = self.moved.frames(end, to)
-        more += [negative(each, self.layout) for each in self.moved.frames(end - length, to - length)]
+        more += [
+            subtract_on_evict.negative(each, self.layout)
+            for each in self.moved.frames(end - length, to - length)
+        ]
         if not more:
             return total
         frames = [total, *more] if total.height else more
-        return summed(frames, self.layout).filter(pl.col("rows.0") != 0)
+        return subtract_on_evict.summed(frames, self.layout).filter(pl.col("rows.0") != 0)
 
     def _look(self, name: str, distinct: int, now: int, length: int) -> None:
         """How many values a window has against the cells of its intervals, once in a window's time. The first
         windows of a stream have few intervals, and tell little."""
-        if self.meta.get(LOOK + name, now) > now or length < 2:
+        if self.meta.get(subtract_on_evict.LOOK + name, now) > now or length < 2:
             return
         closed = (chunk for chunk in self.moved.closed if chunk.last >= now - length)
         panes = [chunk.table.column(PANE).to_numpy() for chunk in closed]
         mine = [each[(each >= now - length) & (each < now)] for each in panes]
         known = np.concatenate([np.zeros(0, dtype=np.int64), *mine])
         if len(known) and 2 * int(known.max() - known.min()) >= length:
-            self.meta |= {LOOK + name: now + length, DISTINCT + name: distinct, CELLS + name: len(known)}
+            self.meta |= {
+                subtract_on_evict.LOOK + name: now + length,
+                subtract_on_evict.DISTINCT + name: distinct,
+                subtract_on_evict.CELLS + name: len(known),
+            }
 
 
 #: what is remembered of a sum that is not kept
-_SEEN = (LOOK, DISTINCT, CELLS)
+_SEEN = (subtract_on_evict.LOOK, subtract_on_evict.DISTINCT, subtract_on_evict.CELLS)
 
 
 def seen_of(meta: Mapping[str, int], value_counter: str, length: int, table: str) -> dict[str, int]:
@@ -143,7 +141,7 @@ class ValueCounter(PaneGrid):
     """A pane grid without entries: cells by interval and group, of the rows for which `where` holds."""
 
     label: str
-    cells: Cells
+    cells: value_tables.Cells
     args: tuple[Expression, ...]
     where: Expression
     #: the lengths of windows that are asked for
@@ -155,7 +153,7 @@ class ValueCounter(PaneGrid):
         return f"{super().name} {self.label}"
 
     def layout(self, keys: int) -> TableLayout:
-        return layout_of(self.cells, [f"k{place}" for place in range(keys)], len(self.args))
+        return value_tables.layout_of(self.cells, [f"k{place}" for place in range(keys)], len(self.args))
 
     def fitted(self, frame: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
         """Tables of all times are alike."""
@@ -168,8 +166,8 @@ class ValueCounter(PaneGrid):
     def lift(self, known: Sequence[pl.Series], rows: RowValues) -> pl.DataFrame:
         """Rows as cells by interval and group, which are `known`."""
         args = tuple(map(rows.of, self.args))
-        lifted = LiftedRows(args, rows.where(self.where), pl.DataFrame(), sub_windows=known[0])
-        return merged_cells(self.cells, self.layout(len(known) - 1), known, lifted)
+        lifted = partials.LiftedRows(args, rows.where(self.where), pl.DataFrame(), sub_windows=known[0])
+        return value_tables.merged_cells(self.cells, self.layout(len(known) - 1), known, lifted)
 
 
 class NumberedValues:
@@ -195,11 +193,11 @@ class NumberedValues:
         found = [table.framed(ends[:0], ids[:0], cut_lanes(lanes, slice(0, 0)))]
         for run in _runs(ends, max(asker.range, asker.slide)):
             count = int(run[-1] - run[0]) // asker.slide + 1
-            shape = SlideShape(asker.range // width, asker.slide // width, count)
+            shape = pane_tables.SlideShape(asker.range // width, asker.slide // width, count)
             places = panes - (self.value_counter.index(int(run[0])) - shape.length)
             inside = (places >= 0) & (places < shape.panes)
             mine = ids[inside], places[inside], cut_lanes(lanes, inside)
-            w, id_, states = sparse(*mine, table.layout.combiners, shape, stop - first)
+            w, id_, states = pane_tables.sparse(*mine, table.layout.combiners, shape, stop - first)
             at = run[0] + w * asker.slide
             asked = np.isin(at, run)
             place = np.searchsorted(ends, at[asked])

@@ -24,27 +24,23 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from windrow.algebra import aggregates, checks, estimates, types
-from windrow.algebra import operators as ops
+from windrow.algebra import Plan, aggregates, checks, estimates, operators as ops, types
 from windrow.algebra.aggregates.count import Count
 from windrow.algebra.expressions import TRUE, ColumnRef, Expression, Literal, WindowBound, cast, conjunction
-from windrow.algebra.functions import call as function_call
-from windrow.algebra.functions import catalogue
+from windrow.algebra.functions import call as function_call, catalogue
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.algebra.plan import Plan
 from windrow.errors import QueryError
+from windrow.language import syntax
 from windrow.language.binder import constants, context, names, select_list, sources
 from windrow.language.binder.expressions import ExpressionBinder, has_aggregate, is_bound
 from windrow.language.binder.scope import Scope
-from windrow.language.syntax import Apply, Constant, FrameSyntax, Name, Node, Select, Star, meaning
-from windrow.language.syntax import OverCall as Written
 from windrow.language.tokens import at, mistake, refuse
 from windrow.windows.domain import Quantity
 
 # ------------------------------------------------------------ GROUP BY
 
 
-def is_grouped(select: Select, of_items: bool = True) -> bool:
+def is_grouped(select: syntax.Select, of_items: bool = True) -> bool:
     """Whether a SELECT is about groups; `of_items` says whether its select list counts."""
     if select.group_by or select.having is not None:
         return True
@@ -52,7 +48,7 @@ def is_grouped(select: Select, of_items: bool = True) -> bool:
     return of_items and any(has_aggregate(node) for node in written)
 
 
-def group_rows(select: Select, plan: Plan, scope: Scope) -> Plan:
+def group_rows(select: syntax.Select, plan: Plan, scope: Scope) -> Plan:
     """GROUP BY and HAVING alone, for a query whose select list does not matter."""
     groups = Groups(select, plan, scope, select_list.SelectList())
     having = groups.having(select)
@@ -62,7 +58,9 @@ def group_rows(select: Select, plan: Plan, scope: Scope) -> Plan:
 class Groups(ExpressionBinder):
     """Binds expressions about groups, and collects what the γ below them must compute."""
 
-    def __init__(self, select: Select, rows: Plan, scope: Scope, outputs: select_list.SelectList) -> None:
+    def __init__(
+        self, select: syntax.Select, rows: Plan, scope: Scope, outputs: select_list.SelectList
+    ) -> None:
         super().__init__(scope, "the select list", context.bounds_over(rows))
         self.rows = rows
         self.outputs = outputs
@@ -75,10 +73,10 @@ class Groups(ExpressionBinder):
         by_rows = any(c.partition_by or c.sattr or (c.slide is not None and c.slide.in_rows) for c in clauses)
         if not select.group_by and by_rows:
             for item in select.items:
-                if isinstance(node := self._hyphenated(item.expression), Name) and not is_bound(node):
+                if isinstance(node := self._hyphenated(item.expression), syntax.Name) and not is_bound(node):
                     self._add_key(node)
 
-    def having(self, select: Select) -> Expression | None:
+    def having(self, select: syntax.Select) -> Expression | None:
         if select.having is None:
             return None
         self.clause = "HAVING"
@@ -93,10 +91,10 @@ class Groups(ExpressionBinder):
         grouped = ops.Aggregate(self.rows, keys, calls)
         return ops.Filter(grouped, having) if having is not None and having != TRUE else grouped
 
-    def bind(self, node: Node) -> Expression:
+    def bind(self, node: syntax.Node) -> Expression:
         return self._as_key(node) or super().bind(node)
 
-    def name(self, node: Name) -> Expression:
+    def name(self, node: syntax.Name) -> Expression:
         if is_bound(node) and not self.scope.knows(node):
             return self.window_bound(node)
         column = self.scope.resolve(node)
@@ -109,7 +107,7 @@ class Groups(ExpressionBinder):
             f"add it to GROUP BY, or take ANY_VALUE({'.'.join(node.parts)})",
         )
 
-    def aggregate(self, node: Apply) -> Expression:
+    def aggregate(self, node: syntax.Apply) -> Expression:
         if node.order:
             return self.bind(in_written_order(node, self.rows, self.scope))
         call = estimates.with_lists(self.rows, bound_call(node, self.scope))
@@ -119,7 +117,7 @@ class Groups(ExpressionBinder):
         name = self.calls.setdefault(call, self._free(names.call_sql(call, str)))
         return ColumnRef(name, call.data_type)
 
-    def _add_key(self, node: Node) -> None:
+    def _add_key(self, node: syntax.Node) -> None:
         key = ExpressionBinder(self.scope, "GROUP BY", self.bound).bind(node)
         if not key.columns or key in self.keys:
             return  # the same for all rows, or a key already: it changes nothing
@@ -138,7 +136,7 @@ class Groups(ExpressionBinder):
         name = key.name if isinstance(key, ColumnRef) else to_sql(key, str)
         return self.keys.setdefault(key, self._free(name))
 
-    def _as_key(self, node: Node) -> Expression | None:
+    def _as_key(self, node: syntax.Node) -> Expression | None:
         if not self.keys or has_aggregate(node):
             return None
         try:
@@ -153,7 +151,7 @@ class Groups(ExpressionBinder):
         return next(candidate for candidate in candidates if candidate not in used)
 
 
-def bound_call(node: Apply, scope: Scope) -> ops.AggregateCall:
+def bound_call(node: syntax.Apply, scope: Scope) -> ops.AggregateCall:
     """An aggregate of rows, with its arguments bound."""
     kind = aggregates.lookup(node.function)
     written, constants = _arguments(node, kind)
@@ -180,7 +178,7 @@ _BACKWARDS = {
 _LISTS = ("array_agg", "collect_list", "string_agg", "listagg")
 
 
-def in_written_order(node: Apply, rows: Plan, scope: Scope) -> Apply:
+def in_written_order(node: syntax.Apply, rows: Plan, scope: Scope) -> syntax.Apply:
     """An aggregate with ORDER BY inside, by one without: by time it goes anyhow, by values it is sorted."""
     plain, (key, descending) = replace(node, order=()), node.order[0]
     if node.function not in (*_LISTS, *_BACKWARDS):
@@ -194,12 +192,17 @@ def in_written_order(node: Apply, rows: Plan, scope: Scope) -> Apply:
             return replace(plain, function=_BACKWARDS[node.function]) if descending else plain
         if not descending:
             return plain
-    if alone and node.args and meaning(key) == meaning(node.args[0]) and node.function in _LISTS:
+    if (
+        alone
+        and node.args
+        and syntax.meaning(key) == syntax.meaning(node.args[0])
+        and node.function in _LISTS
+    ):
         return _sorted(plain, descending)
     raise _other_order(node, known)
 
 
-def _other_order(node: Apply, known: frozenset[str]) -> QueryError:
+def _other_order(node: syntax.Apply, known: frozenset[str]) -> QueryError:
     name, key = node.function.upper(), node.order[0][0]
     value, by = names.describe(node.args[0]) if node.args else "x", names.describe(key)
     time = next((each.rsplit(".", 1)[-1] for each in sorted(known)), "the windowing attribute")
@@ -211,18 +214,22 @@ def _other_order(node: Apply, known: frozenset[str]) -> QueryError:
     )
 
 
-def _sorted(plain: Apply, descending: bool) -> Apply:
+def _sorted(plain: syntax.Apply, descending: bool) -> syntax.Apply:
     """The array of the values in their order, or these joined; over no values a text is NULL."""
     values = replace(plain, function="array_agg", args=plain.args[:1])
-    ascending = Constant(plain.span, not descending, "BOOLEAN")
-    ordered = Apply(plain.span, "sort_array", (values, ascending))
+    ascending = syntax.Constant(plain.span, not descending, "BOOLEAN")
+    ordered = syntax.Apply(plain.span, "sort_array", (values, ascending))
     if plain.function in ("array_agg", "collect_list"):
         return ordered
-    separator = plain.args[1] if len(plain.args) > 1 else Constant(plain.span, ",", "STRING")
-    there = Apply(
-        plain.span, ">", (Apply(plain.span, "size", (values,)), Constant(plain.span, "0", "NUMBER"))
+    separator = plain.args[1] if len(plain.args) > 1 else syntax.Constant(plain.span, ",", "STRING")
+    there = syntax.Apply(
+        plain.span,
+        ">",
+        (syntax.Apply(plain.span, "size", (values,)), syntax.Constant(plain.span, "0", "NUMBER")),
     )
-    return Apply(plain.span, "case", (there, Apply(plain.span, "array_join", (ordered, separator))))
+    return syntax.Apply(
+        plain.span, "case", (there, syntax.Apply(plain.span, "array_join", (ordered, separator)))
+    )
 
 
 def _widened(args: tuple[Expression, ...], takes: aggregates.Types | None) -> tuple[Expression, ...]:
@@ -234,18 +241,18 @@ def _widened(args: tuple[Expression, ...], takes: aggregates.Types | None) -> tu
 
 
 def _arguments(
-    node: Apply, kind: type[aggregates.AggregateFunction]
-) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    node: syntax.Apply, kind: type[aggregates.AggregateFunction]
+) -> tuple[tuple[syntax.Node, ...], tuple[syntax.Node, ...]]:
     """The arguments, and the constant parameters behind them."""
     constants = len(kind.parameters)
     name = node.function.upper()
-    qualified = next((arg for arg in node.args if isinstance(arg, Star) and arg.qualifier), None)
+    qualified = next((arg for arg in node.args if isinstance(arg, syntax.Star) and arg.qualifier), None)
     if qualified is not None:
         hint = "COUNT(*) counts rows, COUNT(x) those in which x is not NULL"
         refuse(qualified, f"{name} cannot take `{qualified.qualifier}.*`", "bad-aggregate", hint)
-    if any(isinstance(arg, Star) for arg in node.args):
+    if any(isinstance(arg, syntax.Star) for arg in node.args):
         first, *others = node.args
-        counts = issubclass(kind, Count) and isinstance(first, Star) and not node.distinct
+        counts = issubclass(kind, Count) and isinstance(first, syntax.Star) and not node.distinct
         if not counts or len(others) > len(kind.options):
             refuse(node, f"{name} cannot take `*` here", "bad-aggregate", "only COUNT(*) does; name a column")
         return (), tuple(others)
@@ -258,7 +265,7 @@ def _arguments(
     return node.args[:split], node.args[split:]
 
 
-def _constant(call: Apply, node: Node, scope: Scope) -> Any:
+def _constant(call: syntax.Apply, node: syntax.Node, scope: Scope) -> Any:
     bound = ExpressionBinder(scope, "an aggregate").bind(node)
     if not isinstance(bound, Literal):
         which = "last" if node is call.args[-1] else "second"
@@ -286,9 +293,9 @@ class Overs:
         self.frames: dict[ops.FramedCall, str] = {}
         self.wholes: dict[tuple[Expression, ...], dict[ops.AggregateCall, str]] = {}
         self.order: Expression | None = None
-        self.nodes: list[Written] = []
+        self.nodes: list[syntax.OverCall] = []
 
-    def column(self, node: Written, bind: Callable[[Node], Expression]) -> Expression:
+    def column(self, node: syntax.OverCall, bind: Callable[[syntax.Node], Expression]) -> Expression:
         self.nodes.append(node)
         partition = tuple(value for part in node.partition if (value := bind(part)).columns)
         order = tuple((bind(key), descending) for key, descending in node.order)
@@ -322,7 +329,7 @@ class Overs:
 
     # All rows of a partition.
 
-    def _whole(self, node: Written, partition: tuple[Expression, ...]) -> Expression:
+    def _whole(self, node: syntax.OverCall, partition: tuple[Expression, ...]) -> Expression:
         if node.call.order or node.ignores_null:
             hint = f"leave it out, or write {node.function} OVER (ORDER BY …)"
             refuse(node, f"{node.function} OVER takes no order of its own", "bad-over", hint)
@@ -335,7 +342,7 @@ class Overs:
 
     def _rank(
         self,
-        node: Written,
+        node: syntax.OverCall,
         partition: tuple[Expression, ...],
         order: tuple[tuple[Expression, bool], ...],
     ) -> Expression:
@@ -343,7 +350,7 @@ class Overs:
         if node.call.args or node.call.distinct or node.call.where is not None or node.ignores_null:
             refuse(node, f"{name} takes no arguments", "bad-over", f"write {name}() OVER (ORDER BY …)")
         if not order:
-            parted = {part.parts[-1].lower() for part in node.partition if isinstance(part, Name)}
+            parted = {part.parts[-1].lower() for part in node.partition if isinstance(part, syntax.Name)}
             others = [entry.name for entry in self.scope.entries if entry.name.lower() not in parted]
             by = f"{others[-1]} DESC" if others else "…"
             hint = f"write {name}() OVER ({_apart(node)}ORDER BY {by})"
@@ -360,7 +367,7 @@ class Overs:
         )
         return ColumnRef(found, types.BIGINT)
 
-    def _is_append_only(self, node: Written, order: tuple[tuple[Expression, bool], ...]) -> bool:
+    def _is_append_only(self, node: syntax.OverCall, order: tuple[tuple[Expression, bool], ...]) -> bool:
         """Whether the numbers of rows stay as they are when others come."""
         if node.function != "ROW_NUMBER" or self.rows is None or len(order) != 1 or order[0][1]:
             return False
@@ -370,7 +377,7 @@ class Overs:
 
     # Frames.
 
-    def _in_order(self, node: Written, order: tuple[tuple[Expression, bool], ...]) -> Expression:
+    def _in_order(self, node: syntax.OverCall, order: tuple[tuple[Expression, bool], ...]) -> Expression:
         assert self.rows is not None
         known = sorted(name.rsplit(".", 1)[-1] for name in ops.instant_columns(self.rows))
         hint = f"write ORDER BY {known[0]}" if known else "order by the windowing attribute of the stream"
@@ -393,11 +400,13 @@ class Overs:
         self.order = key
         return key
 
-    def _framed(self, node: Written, partition: tuple[Expression, ...], order: Expression) -> Expression:
+    def _framed(
+        self, node: syntax.OverCall, partition: tuple[Expression, ...], order: Expression
+    ) -> Expression:
         if node.function == "LAG":
             return self._lag(node, partition)
         if node.function == "ROW_NUMBER":
-            counted = replace(node, call=Apply(node.span, "count", (Star(node.span),)))
+            counted = replace(node, call=syntax.Apply(node.span, "count", (syntax.Star(node.span),)))
             return self._call(counted, partition, _SO_FAR)
         if not aggregates.is_aggregate(node.call.function):
             refuse(node, f"{node.function} cannot stand before OVER", "bad-over", _meant(node.function))
@@ -408,22 +417,28 @@ class Overs:
             node = replace(node, call=_without_null(node))
         return self._call(node, partition, self._frame(node.frame))
 
-    def _call(self, node: Written, partition: tuple[Expression, ...], frame: ops.OverFrame) -> ColumnRef:
+    def _call(
+        self, node: syntax.OverCall, partition: tuple[Expression, ...], frame: ops.OverFrame
+    ) -> ColumnRef:
         return self._value(self._settled(node), partition, frame, node)
 
-    def _settled(self, node: Written) -> ops.AggregateCall:
+    def _settled(self, node: syntax.OverCall) -> ops.AggregateCall:
         assert self.rows is not None
         found = estimates.with_lists(self.rows, bound_call(node.call, self.scope))
         return estimates.settled(self.rows, [("", found)])[0][1]
 
     def _value(
-        self, call: ops.AggregateCall, partition: tuple[Expression, ...], frame: ops.OverFrame, node: Written
+        self,
+        call: ops.AggregateCall,
+        partition: tuple[Expression, ...],
+        frame: ops.OverFrame,
+        node: syntax.OverCall,
     ) -> ColumnRef:
         name = f"{node.function.lower()} {len(self.frames) + len(self.ranks) + 1}"
         found = self.frames.setdefault(ops.FramedCall(call, partition, frame), name)
         return ColumnRef(found, call.data_type)
 
-    def _lag(self, node: Written, partition: tuple[Expression, ...]) -> Expression:
+    def _lag(self, node: syntax.OverCall, partition: tuple[Expression, ...]) -> Expression:
         """The value so many rows before; the default where there is no such row."""
         written = node.call
         if not 1 <= len(written.args) <= 3 or written.distinct or written.where is not None:
@@ -436,7 +451,10 @@ class Overs:
         if back is None or back < 0:
             refuse(written.args[1], "LAG looks back a whole number of rows", "bad-over", "write LAG(x, 1)")
         one = ops.OverFrame(by_rows=True, start=back, stop=back)
-        what, counted = Apply(written.span, "first", written.args[:1]), Apply(written.span, "count", ())
+        what, counted = (
+            syntax.Apply(written.span, "first", written.args[:1]),
+            syntax.Apply(written.span, "count", ()),
+        )
         if node.ignores_null:
             if back != 1:
                 hint = (
@@ -444,9 +462,9 @@ class Overs:
                 )
                 refuse(written.args[1], "LAG … IGNORE NULLS looks back to one value", "bad-over", hint)
             one = ops.OverFrame(by_rows=True, start=None, stop=1)
-            there = Apply(written.span, "is_not_null", written.args[:1])
-            what = Apply(written.span, "last", written.args[:1], where=there)
-            counted = Apply(written.span, "count", written.args[:1])
+            there = syntax.Apply(written.span, "is_not_null", written.args[:1])
+            what = syntax.Apply(written.span, "last", written.args[:1], where=there)
+            counted = syntax.Apply(written.span, "count", written.args[:1])
         value = self._call(replace(node, call=what), partition, one)
         if len(written.args) < 3:
             return value
@@ -455,11 +473,11 @@ class Overs:
             if node.ignores_null
             else self._value(ops.AggregateCall("count", (), types.BIGINT), partition, one, node)
         )
-        default = bound_call(Apply(written.span, "first", written.args[2:]), self.scope).args[0]
+        default = bound_call(syntax.Apply(written.span, "first", written.args[2:]), self.scope).args[0]
         with at(written.args[2]):
             return function_call("if", [function_call("=", [rows, Literal(0, types.BIGINT)]), default, value])
 
-    def _frame(self, written: FrameSyntax | None) -> ops.OverFrame:
+    def _frame(self, written: syntax.FrameSyntax | None) -> ops.OverFrame:
         if written is None:
             return ops.OverFrame(by_rows=False, start=None)
         with at(written):
@@ -471,7 +489,7 @@ class Overs:
             )
         return ops.OverFrame(written.by_rows, start, stop)
 
-    def _amount(self, written: FrameSyntax, amount: Quantity) -> int:
+    def _amount(self, written: syntax.FrameSyntax, amount: Quantity) -> int:
         assert self.rows is not None
         if amount.value == 0 and amount.unit is None:
             return 0
@@ -481,7 +499,7 @@ class Overs:
         return found
 
 
-def _apart(node: Written) -> str:
+def _apart(node: syntax.OverCall) -> str:
     """The PARTITION BY of a call, as it is written, with a blank behind it."""
     keys = ", ".join(part.span.quoted for part in node.partition)
     return f"PARTITION BY {keys} " if keys else ""
@@ -500,7 +518,7 @@ def _beside_groups(
     return ops.Join((plan, groups), conjunction(same))
 
 
-def _without_null(node: Written) -> Apply:
+def _without_null(node: syntax.OverCall) -> syntax.Apply:
     """The call, of rows in which its value is not NULL."""
     call = node.call
     if node.function not in ("FIRST", "FIRST_VALUE", "LAST", "LAST_VALUE") or len(call.args) != 1:
@@ -510,8 +528,8 @@ def _without_null(node: Written) -> Apply:
             "bad-over",
             "FIRST_VALUE and LAST_VALUE have; other aggregates leave NULL out anyway",
         )
-    there = Apply(call.span, "is_not_null", call.args)
-    where = there if call.where is None else Apply(call.span, "and", (call.where, there))
+    there = syntax.Apply(call.span, "is_not_null", call.args)
+    where = there if call.where is None else syntax.Apply(call.span, "and", (call.where, there))
     return replace(call, where=where)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from windrow.algebra.catalog import Stream, Table
-from windrow.algebra.plan import Emit
+from windrow.algebra import Emit, Stream, Table
 from windrow.archive.layout import SaidOfLayout
 from windrow.errors import QueryError
 from windrow.language.binder.once import Once

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from windrow.algebra import types as dt
-from windrow.algebra.expressions import Literal
+from windrow.algebra import Literal, types as dt
 from windrow.errors import QueryError
-from windrow.language.literals import CALENDAR, DAY, instant
+from windrow.language import literals, tokens
 from windrow.language.syntax import Constant, Node
-from windrow.language.tokens import refuse
 
 _PLAIN = {
     "STRING": dt.STRING,
@@ -33,9 +31,9 @@ def literal(node: Constant) -> Literal:
     if node.kind in _PLAIN:
         return Literal(node.value, _PLAIN[node.kind])
     if node.kind in _READ_AS:
-        found = instant(str(node.value), node.span)
+        found = literals.instant(str(node.value), node.span)
         # a DATE is its midnight
-        return Literal(found - found % DAY if node.kind == "DATE" else found, _READ_AS[node.kind])
+        return Literal(found - found % literals.DAY if node.kind == "DATE" else found, _READ_AS[node.kind])
     return _number(node)
 
 
@@ -47,7 +45,9 @@ def suffixed(node: Constant, target: dt.DataType) -> Literal:
         return Literal(Decimal(node.value), target)
     low, high = target.bounds
     if "." in node.value or not low <= int(node.value) <= high:
-        refuse(node, f"{node.value} is no {target}", "bad-number", f"a {target} is whole, {low} to {high}")
+        tokens.refuse(
+            node, f"{node.value} is no {target}", "bad-number", f"a {target} is whole, {low} to {high}"
+        )
     return Literal(int(node.value), target)
 
 
@@ -69,7 +69,7 @@ def _decimal(node: Constant, value: Decimal) -> Literal:
     digits = max(whole, scale, 1)
     if digits > dt.MAX_PRECISION:
         message = f"{node.value} has {digits} digits, more than a DECIMAL holds"
-        refuse(node, message, "bad-number", "write it with an exponent to make it a DOUBLE")
+        tokens.refuse(node, message, "bad-number", "write it with an exponent to make it a DOUBLE")
     return Literal(value, dt.decimal(digits, scale))
 
 
@@ -81,7 +81,7 @@ def whole_number(node: Node) -> int | None:
 
 
 def _no_interval(fields: list[str]) -> QueryError:
-    calendar = next((field for field in fields if field in CALENDAR), None)
+    calendar = next((field for field in fields if field in literals.CALENDAR), None)
     return QueryError(
         f"no type `INTERVAL {' '.join(fields)}`" + (f": {calendar} has no fixed length" if calendar else ""),
         code="bad-type",

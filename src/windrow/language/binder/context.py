@@ -20,8 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
-from windrow.algebra import catalog, checks, expressions
-from windrow.algebra import operators as ops
+from windrow.algebra import catalog, checks, expressions, operators as ops
 from windrow.algebra.plan import Emit, Plan, StreamUnion, StreamWord, Window
 from windrow.language import syntax
 from windrow.language.binder.scope import Scope

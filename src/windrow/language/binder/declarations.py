@@ -15,22 +15,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.algebra import catalog
+from windrow.algebra import Kind, catalog
 from windrow.algebra.catalog import EPOCHS, Expected, Keep, ProgressRule, Stream, Table, domain_of
 from windrow.algebra.expressions import Expression, Field, Schema, cast
 from windrow.algebra.functions.time_patterns import reader
-from windrow.algebra.types import Kind
 from windrow.errors import QueryError, nearest
-from windrow.language.binder.constants import written_type
+from windrow.language.binder import constants, scope
 from windrow.language.binder.expressions import ExpressionBinder
-from windrow.language.binder.scope import NamedColumn, Scope
 from windrow.language.catalog import Catalog, Inference, StandingArchive, StandingQuery
 from windrow.language.statements import CreateArchive
 from windrow.language.syntax import ColumnDef, CreateStream, CreateTable, Name, Node, ProgressSyntax, walk
 from windrow.language.tokens import at, refuse
+from windrow.windows import NoPolicy, Ordered, OrderedPer, Pattern, Policy, Punctuated, Slack, SlackRows
 from windrow.windows.domain import ROW_NUM, Domain, refuse_resolution
-from windrow.windows.patterns import Pattern
-from windrow.windows.progress import NoPolicy, Ordered, OrderedPer, Policy, Punctuated, Slack, SlackRows
 
 #: values of these are not in an order that files could be searched by
 _NO_KEYS = frozenset({Kind.FLOAT, Kind.DOUBLE, Kind.NULL, Kind.INTERVAL, Kind.ARRAY, Kind.STRUCT})
@@ -160,7 +157,7 @@ def _refuse_computed(statement: CreateStream, columns: tuple[ColumnDef, ...]) ->
     read = [part.parts[-1] for part in walk(found.computed) if isinstance(part, Name)]
     source = names.get(read[0].lower()) if read else None
     name = source.name if source else "ts"
-    numeric = source is not None and written_type(source.type_text).is_numeric
+    numeric = source is not None and constants.written_type(source.type_text).is_numeric
     form = "epoch_ms" if numeric else "yyyy-MM-dd HH:mm:ss"
     refuse(
         statement,
@@ -192,7 +189,7 @@ def _schema(columns: tuple[ColumnDef, ...]) -> Schema:
         if column.computed is not None:
             continue
         with at(column):
-            kind = written_type(column.type_text)
+            kind = constants.written_type(column.type_text)
         if kind.kind is Kind.NULL:
             refuse(column, f"`{column.name}` would only ever be NULL", "bad-type", "give it a type of values")
         if column.name.lower() in fields:
@@ -209,11 +206,13 @@ def _computed(columns: tuple[ColumnDef, ...], schema: Schema) -> catalog.Compute
             continue
         if column.name.lower() in {name.lower() for name in (*schema.names, *found)}:
             refuse(column, f"two columns are called `{column.name}`", "duplicate-column", "rename one")
-        own = [NamedColumn("", name, schema.column(name)) for name in schema.names]
-        made = [NamedColumn("", name, value) for name, value in found.items()]
-        value = ExpressionBinder(Scope((*own, *made)), "a computed column").bind(column.computed)
+        own = [scope.NamedColumn("", name, schema.column(name)) for name in schema.names]
+        made = [scope.NamedColumn("", name, value) for name, value in found.items()]
+        value = ExpressionBinder(scope.Scope((*own, *made)), "a computed column").bind(column.computed)
         with at(column):
-            found[column.name] = cast(value, written_type(column.type_text)) if column.type_text else value
+            found[column.name] = (
+                cast(value, constants.written_type(column.type_text)) if column.type_text else value
+            )
     return tuple(found.items())
 
 
@@ -294,7 +293,7 @@ def _progress(written: ProgressSyntax | None, stream: Stream) -> ProgressRule:
     if written is None:
         return ProgressRule()
     columns = (stream.schema.column(name) for name in stream.schema.names)
-    own = Scope(tuple(NamedColumn(stream.name, column.name, column) for column in columns))
+    own = scope.Scope(tuple(scope.NamedColumn(stream.name, column.name, column) for column in columns))
     values = ExpressionBinder(own, "PUNCTUATED BY")
     with at(written):
         owner = f"stream `{stream.name}`"

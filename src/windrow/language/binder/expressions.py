@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
-from windrow.algebra import aggregates
+from windrow.algebra import BOOLEAN, STRING, Kind, aggregates
 from windrow.algebra.aggregates import user
 from windrow.algebra.expressions import Cast, Expression, WindowBound, cast
 from windrow.algebra.functions import call, catalogue, lookup
-from windrow.algebra.types import BOOLEAN, STRING, Kind
 from windrow.errors import QueryError, nearest, one_letter_off
-from windrow.language import syntax
-from windrow.language.binder import ways_out
-from windrow.language.binder.constants import literal, suffixed, written_type
+from windrow.language import syntax, tokens
+from windrow.language.binder import constants, ways_out
 from windrow.language.binder.scope import Scope
 from windrow.language.syntax import children
-from windrow.language.tokens import at, mistake, refuse
 
 if TYPE_CHECKING:
     from windrow.language.binder.aggregates import Overs
@@ -49,10 +46,10 @@ class ExpressionBinder:
     def bind(self, node: syntax.Node) -> Expression:
         """The expression a node means; errors point at the innermost node they are about."""
         node = self._hyphenated(node)
-        with at(node):
+        with tokens.at(node):
             match node:
                 case syntax.Constant():
-                    return literal(node)
+                    return constants.literal(node)
                 case syntax.Name():
                     return self.name(node)
                 case syntax.CastTo():
@@ -80,7 +77,7 @@ class ExpressionBinder:
         bound = self.bind(node)
         if bound.type.kind not in (Kind.BOOLEAN, Kind.NULL):
             message = f"{self.clause} needs a condition, but this is {bound.type}"
-            refuse(node, message, "not-a-condition", "compare it with something")
+            tokens.refuse(node, message, "not-a-condition", "compare it with something")
         return cast(bound, BOOLEAN)
 
     def name(self, node: syntax.Name) -> Expression:
@@ -98,7 +95,7 @@ class ExpressionBinder:
         return self.bound(node.parts[0].lower())
 
     def _refuse_bound(self, node: syntax.Name) -> NoReturn:
-        refuse(
+        tokens.refuse(
             node,
             f"`{node.parts[-1]}` is about the answer, not about a row of {self.clause}",
             "window-bounds",
@@ -110,7 +107,7 @@ class ExpressionBinder:
         elsewhere = "aggregates stand in the select list, HAVING and ORDER BY"
         hint = _INSTEAD_OF_AGGREGATE.get(self.clause, elsewhere).format(node.span.quoted)
         name = node.function.upper()
-        refuse(
+        tokens.refuse(
             node,
             f"{name} is about a group of rows, but {self.clause} is about one row",
             "misplaced-aggregate",
@@ -120,7 +117,9 @@ class ExpressionBinder:
     def _function(self, node: syntax.Apply) -> Expression:
         if node.distinct or node.where is not None or node.order:
             word = "DISTINCT" if node.distinct else "ORDER BY" if node.order else "FILTER"
-            refuse(node, f"`{node.function}` takes no {word}", "not-an-aggregate", "only aggregates do")
+            tokens.refuse(
+                node, f"`{node.function}` takes no {word}", "not-an-aggregate", "only aggregates do"
+            )
         _check_known(node)
         if node.function == "=":
             self._check_quotes(*node.args)
@@ -137,12 +136,12 @@ class ExpressionBinder:
                     is_text = self.scope.knows(column) and self.scope.resolve(column).type == STRING
                     if is_text and not near.startswith("did you mean") and not is_bound(text):
                         hint = f"a text stands in quotes: {'.'.join(column.parts)} = '{word}'"
-                        refuse(text, f"no column `{word}`", "unknown-column", hint)
+                        tokens.refuse(text, f"no column `{word}`", "unknown-column", hint)
 
     def _cast(self, node: syntax.CastTo) -> Expression:
-        target = written_type(node.type_text)
+        target = constants.written_type(node.type_text)
         if isinstance(node.arg, syntax.Constant) and node.arg.kind == "NUMBER" and node.arg.span == node.span:
-            return suffixed(node.arg, target)
+            return constants.suffixed(node.arg, target)
         arg = self.bind(node.arg)
         return Cast(arg, target, safe=True) if node.safe and arg.type != target else cast(arg, target)
 
@@ -168,7 +167,7 @@ def _misplaced(node: syntax.Node) -> QueryError:
             hint = "put the rest into its parentheses, or into a query around it"
         case _:
             message, hint = "this cannot stand in an expression", "write a column, a constant or a function"
-    return mistake(node, message, "misplaced", hint)
+    return tokens.mistake(node, message, "misplaced", hint)
 
 
 def _check_known(node: syntax.Apply) -> None:
@@ -176,7 +175,7 @@ def _check_known(node: syntax.Apply) -> None:
     if node.function.lower() == "unix_timestamp" and node.args:
         of = ", ".join(arg.span.quoted for arg in node.args)
         hint = f"write unix_seconds({of if len(node.args) == 1 else f'to_timestamp({of})'})"
-        refuse(
+        tokens.refuse(
             node,
             "`unix_timestamp` is the clock's; that of a time is `unix_seconds`",
             "unknown-function",
@@ -191,7 +190,7 @@ def _check_known(node: syntax.Apply) -> None:
         form = _ELSEWHERE.get(node.function.lower())
         meant = f"write {form.format(*written)}" if form else nearest(node.function, known, cutoff=_ALIKE)
         meant = meant or one_letter_off(node.function, known) or "docs/language.md lists the functions"
-        refuse(node, error.message, error.code, meant)
+        tokens.refuse(node, error.message, error.code, meant)
 
 
 #: functions of other systems, and what to write, with the arguments in their places

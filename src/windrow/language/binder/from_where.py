@@ -27,9 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from windrow.algebra import aggregates, checks, expressions, types
-from windrow.algebra import operators as ops
-from windrow.algebra.catalog import Table, TableKind
+from windrow.algebra import Table, TableKind, aggregates, checks, expressions, operators as ops, types
 from windrow.algebra.expressions import TRUE, Call, ColumnRef, Expression, Literal, conjunction, conjuncts
 from windrow.algebra.functions import call
 from windrow.algebra.plan import Plan, TableScan, Window

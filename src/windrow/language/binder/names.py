@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from windrow.algebra import aggregates
-from windrow.algebra.expressions import TRUE, Call, ColumnRef, Expression
+from windrow.algebra import TRUE, Call, ColumnRef, Expression, aggregates
 from windrow.algebra.functions import lookup
 from windrow.algebra.functions.sql_text import constant_sql, literal_text, text_literal, to_sql
 from windrow.algebra.operators import AggregateCall

@@ -21,11 +21,8 @@ from dataclasses import dataclass, field, replace
 from time import time_ns
 from typing import Any
 
-from windrow.algebra.catalog import Stream, Table, instant_type
-from windrow.algebra.expressions import Field, Schema
-from windrow.algebra.functions.calendar import date_text, timestamp_text
-from windrow.algebra.functions.refusals import CLOCK_WORDS
-from windrow.algebra.plan import Emit, StreamWord
+from windrow.algebra import Emit, Field, Schema, Stream, StreamWord, Table, instant_type
+from windrow.algebra.functions import calendar, refusals
 from windrow.language import lift_literals, sql, syntax
 from windrow.language.binder.queries import bind_relation
 from windrow.language.catalog import Catalog, StandingQuery
@@ -120,12 +117,16 @@ def _with_time(node: syntax.Node, now: int) -> syntax.Node:
     name = None
     if isinstance(node, syntax.Apply) and not node.args:
         name = node.function.lower()
-    elif isinstance(node, syntax.Name) and len(node.parts) == 1 and node.parts[0].lower() in CLOCK_WORDS:
+    elif (
+        isinstance(node, syntax.Name)
+        and len(node.parts) == 1
+        and node.parts[0].lower() in refusals.CLOCK_WORDS
+    ):
         name = node.parts[0].lower()
     if name in _TIMES:
-        return syntax.Constant(node.span, timestamp_text(now), "TIMESTAMP")
+        return syntax.Constant(node.span, calendar.timestamp_text(now), "TIMESTAMP")
     if name in _DATES:
-        return syntax.Constant(node.span, date_text(now), "DATE")
+        return syntax.Constant(node.span, calendar.date_text(now), "DATE")
     return syntax.rebuilt(node, lambda part: _with_time(part, now), into_queries=True)
 
 

@@ -21,16 +21,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from windrow.algebra import aggregates, checks, types
+from windrow.algebra import Emit, Plan, StreamWord, Subquery, Window, aggregates, checks, types
 from windrow.algebra.expressions import ColumnRef, Expression, cast, conjunction
 from windrow.algebra.operators import Distinct, Except, Exists, Filter, Limit, Project, Union
-from windrow.algebra.plan import Emit, Plan, StreamWord, Subquery, Window
 from windrow.language import syntax
-from windrow.language.binder import constants, expressions, from_where, ways_out
+from windrow.language.binder import constants, expressions, from_where, select_list, ways_out
 from windrow.language.binder.aggregates import Groups, Overs, is_grouped
 from windrow.language.binder.context import Context, Relation, bounds_over
 from windrow.language.binder.scope import Scope
-from windrow.language.binder.select_list import SelectList, expand
 from windrow.language.binder.sources import NESTED, entries_of, equal_or_null, moves, renamed, window
 from windrow.language.catalog import Catalog
 from windrow.language.syntax import meaning, rebuilt, walk
@@ -59,7 +57,9 @@ Outputs = tuple[tuple[str, "Expression"], ...]
 Keys = tuple[tuple["Expression", bool], ...]
 
 
-def bind_order(select: syntax.Select, outputs: SelectList, values: expressions.ExpressionBinder) -> Keys:
+def bind_order(
+    select: syntax.Select, outputs: select_list.SelectList, values: expressions.ExpressionBinder
+) -> Keys:
     """The written keys, over the same rows as the select list; descending or not."""
     if select.order_by and select.limit is None:
         keys = (key.span.quoted + (" DESC" if descending else "") for key, descending in select.order_by)
@@ -117,7 +117,7 @@ def bind_select(select: syntax.Select, context: Context) -> Relation:
     """The relation a SELECT means; what makes it a stream is decided above."""
     context = context.under(select.word)
     rows = from_where.bind_rows(select, context)
-    outputs = expand(select.items, rows.scope)
+    outputs = select_list.expand(select.items, rows.scope)
     plan, named, keys = _selected(select, rows, outputs)
     extra = hidden(named, keys)
     if extra and select.distinct:
@@ -137,7 +137,7 @@ def bind_select(select: syntax.Select, context: Context) -> Relation:
 
 
 def _selected(
-    select: syntax.Select, rows: from_where.BoundRows, outputs: SelectList
+    select: syntax.Select, rows: from_where.BoundRows, outputs: select_list.SelectList
 ) -> tuple[Plan, Outputs, Keys]:
     """What is below the projection, its outputs, and the keys of ORDER BY: about rows, or about groups."""
     groups = Groups(select, rows.plan, rows.scope, outputs) if is_grouped(select) else None
@@ -153,7 +153,7 @@ def _selected(
 
 
 def _qualify(
-    select: syntax.Select, outputs: SelectList, values: expressions.ExpressionBinder
+    select: syntax.Select, outputs: select_list.SelectList, values: expressions.ExpressionBinder
 ) -> Expression | None:
     if select.qualify is None:
         return None
@@ -229,7 +229,7 @@ def _about_stream(select: syntax.Select, output: Plan, scope: Scope) -> Plan:
         return Project(output, tuple((entry.name, entry.column) for entry in scope.entries))
     outer = tuple(replace(item, expression=_replaced(item.expression, scope)) for item in select.items)
     written = replace(select, items=outer, group_by=(), having=None, where=None)
-    listed = expand(outer, scope)
+    listed = select_list.expand(outer, scope)
     groups = Groups(written, output, scope, listed)
     bound = [groups.bind(item.node) for item in listed.items]
     with at(select):

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.algebra.expressions import ColumnRef, Expression, Literal
+from windrow.algebra import STRING, ColumnRef, Expression, Kind, Literal
 from windrow.algebra.functions import call
 from windrow.algebra.functions.refusals import CLOCK_WORDS, clock_refusal
-from windrow.algebra.types import STRING, Kind
 from windrow.errors import QueryError, nearest
 from windrow.language.syntax import Name
 from windrow.language.tokens import mistake, refuse

@@ -20,11 +20,10 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from windrow.algebra.catalog import Stream, Table, TableKind
+from windrow.algebra import Filter, Join, Project, Stream, Table, TableJoin, TableKind, Union
 from windrow.algebra.expressions import Call, ColumnRef, Expression, Literal, Schema, conjunction, conjuncts
 from windrow.algebra.functions import call
 from windrow.algebra.functions.sql_text import to_sql
-from windrow.algebra.operators import Filter, Join, Project, TableJoin, Union
 from windrow.algebra.plan import Plan, Scan, StreamWord, Subquery, TableScan, Window
 from windrow.algebra.types import BIGINT, INTERVAL, TIMESTAMP, Kind
 from windrow.errors import QueryError, nearest

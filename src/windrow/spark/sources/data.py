@@ -8,21 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
-from windrow.algebra.catalog import Stream
-from windrow.algebra.expressions import Field, Schema
+from windrow.algebra import Field, Schema, Stream
 from windrow.errors import QueryError
+from windrow.spark.sources import fit
 from windrow.spark.sources.files_source import FilesSource
-from windrow.spark.sources.fit import (
-    check_order_names,
-    check_types,
-    fitting,
-    from_spark,
-    no_type,
-    spark_schema,
-)
 from windrow.spark.sources.generator_source import GeneratorSource
 from windrow.spark.sources.kafka_source import KafkaSource
 from windrow.spark.sources.push_source import PushSource
@@ -37,18 +28,18 @@ _ROW = "__row"
 def open_data(spark: SparkSession, stream: Stream, data: object) -> Source:
     """The rows of a frame or a table. Only a streaming frame is unbounded."""
     if isinstance(data, DataFrame):
-        frame = fitting(data, stream, "the frame").of(data)
+        frame = fit.fitting(data, stream, "the frame").of(data)
         columns = data.schema.simpleString()
         if data.isStreaming:
             return StreamingFrame(frame, f"frame:streaming {columns}")
         return Bounded(frame, f"frame:batch {columns}")
     table = as_table(data)  # its rows arrive in their order
-    check_order_names(stream, (_ROW,))
-    names = check_types(spark_schema(table.schema), stream, "the table")
+    fit.check_order_names(stream, (_ROW,))
+    names = fit.check_types(fit.spark_schema(table.schema), stream, "the table")
     table = table.select(list(dict.fromkeys(names.values())))
     fingerprint = f"table:{table.num_rows} rows {digest(table)}"
     rows = spark.createDataFrame(table.append_column(_ROW, pa.array(np.arange(table.num_rows))))
-    return Bounded(fitting(rows, stream, "the table", [F.col(_ROW)]).of(rows), fingerprint, (_ROW,))
+    return Bounded(fit.fitting(rows, stream, "the table", [F.col(_ROW)]).of(rows), fingerprint, (_ROW,))
 
 
 def infer_schema(data: Any) -> Schema:
@@ -57,12 +48,12 @@ def infer_schema(data: Any) -> Schema:
         given = data.schema
     else:  # the rows of a lazy frame would be computed for nothing
         is_lazy = type(data).__module__.startswith("polars.") and hasattr(data, "collect")
-        given = spark_schema(as_table(data.limit(0) if is_lazy else data).schema)
+        given = fit.spark_schema(as_table(data.limit(0) if is_lazy else data).schema)
     fields = []
     for field in given.fields:
-        kind = from_spark(field.dataType)
+        kind = fit.from_spark(field.dataType)
         if kind is None:
-            raise no_type(field.name, field.dataType.simpleString().upper())
+            raise fit.no_type(field.name, field.dataType.simpleString().upper())
         fields.append(Field(field.name, kind))
     return Schema(tuple(fields))
 

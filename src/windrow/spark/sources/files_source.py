@@ -25,46 +25,19 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
-from pyspark.sql.types import DataType as SparkType
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession, functions as F
+from pyspark.sql.types import DataType as SparkType, StringType, StructField, StructType
 
 from windrow.algebra.catalog import Stream, Table
 from windrow.errors import SourceError, nearest
 from windrow.execution.bundle import Few
 from windrow.kernels.columnar.columns import rows_schema
 from windrow.spark.failures import SPARK_ERRORS, is_away, is_unanswered, reason
-from windrow.spark.sources.fit import Fitting, check_order_names, check_types, fitting, from_spark, to_spark
-from windrow.spark.sources.listing import (
-    as_now,
-    digest,
-    facts,
-    is_local,
-    list_files,
-    load,
-    opened_listing,
-    pattern_root,
-    unlisted,
-)
-from windrow.spark.sources.malformed_rows import file_of
-from windrow.spark.sources.parquet_files import columns_elsewhere, columns_here, numbered, parquet_rows
-from windrow.spark.sources.parsers import (
-    TextFormat,
-    check_flat,
-    csv_options,
-    csv_schema,
-    hands_on,
-    parse,
-    parse_csv,
-)
+from windrow.spark.sources import fit, listing, malformed_rows, parquet_files, parsers, urls
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, Unsettled, keys_schema, portion
-from windrow.spark.sources.urls import COMPRESSED, FilesUrl, format_of, unknown_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from pyspark.sql import DataFrameReader
 
     from windrow.algebra.types import DataType
     from windrow.state.manifest import SourceFile
@@ -87,18 +60,18 @@ class FilesSource(Source):
 
     is_slow = True
 
-    def __init__(self, spark: SparkSession, stream: Stream | Table, wanted: FilesUrl) -> None:
+    def __init__(self, spark: SparkSession, stream: Stream | Table, wanted: urls.FilesUrl) -> None:
         self._spark, self._stream, self._wanted = spark, stream, wanted
         self.is_bounded = wanted.bounded
-        found = opened_listing(spark, wanted.place, may_be_empty=not wanted.bounded)
+        found = listing.opened_listing(spark, wanted.place, may_be_empty=not wanted.bounded)
         files = [file for file in found if file.size]
-        kinds = {wanted.format} if wanted.format else {format_of(file.path) for file in files}
+        kinds = {wanted.format} if wanted.format else {urls.format_of(file.path) for file in files}
         kind = kinds.pop() if len(kinds) == 1 else None
         if kind is None:
-            raise unknown_format(wanted.place)
+            raise urls.unknown_format(wanted.place)
         order_key = _order_key(kind, wanted)
-        self.hands_on_malformed = kind != "parquet" and hands_on(stream, wanted.malformed)
-        check_order_names(stream, order_key)
+        self.hands_on_malformed = kind != "parquet" and parsers.hands_on(stream, wanted.malformed)
+        fit.check_order_names(stream, order_key)
         self.order_key, self.fingerprint = tuple(order_key), wanted.fingerprint(kind)
         self._reader = _Reader(spark, stream, wanted, kind, order_key)
         self._files = found if wanted.bounded else files
@@ -114,7 +87,7 @@ class FilesSource(Source):
             if self._reader.is_whole(file):
                 raise
             time.sleep(_STABLE)
-            if facts(file.path) == file:
+            if listing.facts(file.path) == file:
                 raise
 
     def describe(self) -> str:
@@ -134,12 +107,12 @@ class FilesSource(Source):
     def latest(self) -> list[SourceFile]:
         """The files that nobody has read, the oldest first."""
         if self.is_bounded:  # what is there when a run begins, which may have been mended since the last one
-            self._files = opened_listing(self._spark, self._wanted.place, may_be_empty=False)
+            self._files = listing.opened_listing(self._spark, self._wanted.place, may_be_empty=False)
             return self._files
         try:
-            listed = list_files(self._spark, self._wanted.place)
+            listed = listing.list_files(self._spark, self._wanted.place)
         except OSError as error:
-            raise unlisted(self._wanted.place, error) from None
+            raise listing.unlisted(self._wanted.place, error) from None
         except SPARK_ERRORS as error:
             raise SourceError(
                 f"`{self._wanted.place}` cannot be listed: {reason(error)}", code="source-away"
@@ -201,10 +174,10 @@ class FilesSource(Source):
 
     def check(self, end: Offsets) -> bool:
         """Whether the files are as they were when they were listed."""
-        changed = [f for f in end.items if is_local(f.path) and facts(f.path) != f]
-        elsewhere = [f for f in end.items if not is_local(f.path)]
+        changed = [f for f in end.items if listing.is_local(f.path) and listing.facts(f.path) != f]
+        elsewhere = [f for f in end.items if not listing.is_local(f.path)]
         if elsewhere:
-            now = as_now(self._spark, [file.path for file in elsewhere])
+            now = listing.as_now(self._spark, [file.path for file in elsewhere])
             changed += [file for file in elsewhere if file not in now]
         self._read.unstable.update(file.path for file in changed)
         return not changed
@@ -282,7 +255,11 @@ class _Read:
                 if file.size and self._is_stable(file) and not self._is_renamed(key, file, there, title):
                     found.append(file)
             elif known[:2] != (file.size, file.modified):
-                if known[0] != file.size or not is_local(file.path) or known != (*known[:2], digest(file)):
+                if (
+                    known[0] != file.size
+                    or not listing.is_local(file.path)
+                    or known != (*known[:2], listing.digest(file))
+                ):
                     raise SourceError(
                         f"{title}: {file.path} was changed after it was read",
                         code="file-changed",
@@ -316,14 +293,14 @@ class _Read:
         before = [old for old in self._names.get((file.size, file.modified), ()) if old not in there]
         if not before:
             return False
-        if not is_local(file.path):
+        if not listing.is_local(file.path):
             raise SourceError(
                 f"{title}: {file.path} has the size and the time of a file that was read and is gone: it"
                 " seems to be the same one under another name",
                 code="file-renamed",
                 hint="give it back its name; or, if it is new, write it once more",
             )
-        known = (file.size, file.modified, digest(file))
+        known = (file.size, file.modified, listing.digest(file))
         if not any(self._known[old] == known for old in before):
             return False
         self._add(key, known)
@@ -336,7 +313,7 @@ def _key(file: SourceFile) -> bytes:
 
 
 def _facts(file: SourceFile) -> Facts:
-    return file.size, file.modified, digest(file)
+    return file.size, file.modified, listing.digest(file)
 
 
 def _in_path(path: str, root: str) -> list[str]:
@@ -351,7 +328,7 @@ def _in_path(path: str, root: str) -> list[str]:
     return [folder.partition("=")[0].lower() for folder in folders if "=" in folder]
 
 
-def _order_key(kind: str, wanted: FilesUrl) -> dict[str, Column]:
+def _order_key(kind: str, wanted: urls.FilesUrl) -> dict[str, Column]:
     """What rows are ordered by: files by their times and names, as they are taken. Only Parquet numbers its
     rows; in a bounded read Spark can count lines."""
     if kind != "parquet" and not wanted.bounded:
@@ -374,16 +351,16 @@ class _Reader:
         self,
         spark: SparkSession,
         stream: Stream | Table,
-        wanted: FilesUrl,
+        wanted: urls.FilesUrl,
         kind: str,
         order: dict[str, Column],
     ) -> None:
         self.spark, self.stream, self.wanted, self.kind = spark, stream, wanted, kind
         self._order_names, self._order = list(order), list(order.values())
         self.columns: dict[str, Any] | None = None
-        self.where, self.root = f"`{wanted.place}`", pattern_root(wanted.place)
+        self.where, self.root = f"`{wanted.place}`", listing.pattern_root(wanted.place)
         #: what reads files of one schema, and makes them fit: the same for every epoch
-        self._prepared: dict[str, tuple[Any, Fitting]] = {}
+        self._prepared: dict[str, tuple[Any, fit.Fitting]] = {}
 
     def look_at(self, file: SourceFile) -> None:
         """Find out what the columns are called, and whether they fit."""
@@ -420,15 +397,15 @@ class _Reader:
         """Files, each with a column that it lacks. What is no Parquet file is told when it is read."""
         assert self.columns is not None
         names = {field["name"].lower(): field["name"] for field in self.columns["schema"]["fields"]}
-        for path, given in chain(columns_here(paths), self._given_elsewhere(paths)):
+        for path, given in chain(parquet_files.columns_here(paths), self._given_elsewhere(paths)):
             absent = names.keys() - given - set(_in_path(path, self.root))
             if absent:
                 yield path, names[min(absent)]
 
     def _given_elsewhere(self, paths: Sequence[str]) -> Iterator[tuple[str, set[str]]]:
-        elsewhere = [path for path in paths if not is_local(path)]
+        elsewhere = [path for path in paths if not listing.is_local(path)]
         try:
-            yield from columns_elsewhere(self.spark, elsewhere) if elsewhere else ()
+            yield from parquet_files.columns_elsewhere(self.spark, elsewhere) if elsewhere else ()
         except SPARK_ERRORS as error:
             if is_unanswered(error):
                 raise _unreadable(self.wanted, error) from None
@@ -444,7 +421,11 @@ class _Reader:
         lines = self._load("text", _LINES, rest)
         known = F.explode(F.expr("json_object_keys(value)"))
         try:
-            pairs = lines.select(file_of(lines).alias("file"), known.alias("key")).distinct().toArrow()
+            pairs = (
+                lines.select(malformed_rows.file_of(lines).alias("file"), known.alias("key"))
+                .distinct()
+                .toArrow()
+            )
         except SPARK_ERRORS as error:
             raise _unreadable(self.wanted, error) from None
         given: dict[str, set[str]] = {}
@@ -456,7 +437,7 @@ class _Reader:
 
     def is_whole(self, file: SourceFile) -> bool:
         """Whether a file has an end, as far as that is to be seen: what a Parquet file is stands there."""
-        if self.kind != "parquet" or not is_local(file.path):
+        if self.kind != "parquet" or not listing.is_local(file.path):
             return True
         with suppress(OSError, pa.ArrowException):
             pq.read_metadata(file.path)
@@ -466,7 +447,7 @@ class _Reader:
     def count(self, files: Sequence[SourceFile]) -> int | None:
         """About how many rows files have, at most, if they are small; nobody knows of compressed text."""
         size = sum(file.size for file in files)
-        if size > _SMALL or not all(is_local(file.path) for file in files):
+        if size > _SMALL or not all(listing.is_local(file.path) for file in files):
             return None
         if self.kind != "parquet":
             plain = all(Path(file.path).suffix in _PLAIN_TEXT for file in files)
@@ -478,7 +459,7 @@ class _Reader:
     def line(self, file: SourceFile, number: int) -> int | None:
         """The line of a text file of this machine that a row of it stands in: Spark passes over empty ones,
         and over a header."""
-        if self.kind == "parquet" or not is_local(file.path):
+        if self.kind == "parquet" or not listing.is_local(file.path):
             return None
         is_csv, spaces = self.kind == "csv", "".join(map(chr, range(33)))
         failures = suppress(OSError, pa.ArrowException)
@@ -496,15 +477,18 @@ class _Reader:
             return None
         names = [field["name"] for field in self.columns["schema"]["fields"]]
         try:
-            found = [parquet_rows(file.path, names, rows_schema(self.stream.schema)) for file in files]
+            found = [
+                parquet_files.parquet_rows(file.path, names, rows_schema(self.stream.schema))
+                for file in files
+            ]
         except (OSError, pa.ArrowException):
             return None
         known = [table for table in found if table is not None]
-        return None if len(known) < len(files) else numbered(known, self._order_names)
+        return None if len(known) < len(files) else parquet_files.numbered(known, self._order_names)
 
     def _load(self, kind: str, schema: StructType | None, paths: Sequence[str], **options: Any) -> DataFrame:
         """The files as Spark gives them."""
-        return load(self.spark, self._reader(kind, schema, **options), paths)
+        return listing.load(self.spark, self._reader(kind, schema, **options), paths)
 
     def _reader(self, kind: str, schema: StructType | None, **options: Any) -> DataFrameReader:
         """What reads files of a kind: their names are names, and no patterns."""
@@ -518,8 +502,8 @@ class _Reader:
         if self.wanted.absent == "null":
             known = {name.lower() for name in given.names}
             lacking = [f for f in self.stream.schema if f.name.lower() not in known]
-            given = StructType([*given.fields, *(StructField(f.name, to_spark(f.type)) for f in lacking)])
-        names = check_types(given, self.stream, self.where)
+            given = StructType([*given.fields, *(StructField(f.name, fit.to_spark(f.type)) for f in lacking)])
+        names = fit.check_types(given, self.stream, self.where)
         fields = [
             StructField(names[f.name], _read_as(f.type, given[names[f.name]].dataType))
             for f in self.stream.schema
@@ -530,43 +514,47 @@ class _Reader:
         key = json.dumps(self.columns)
         if key not in self._prepared:
             if self.columns is None:
-                schema = StructType([StructField(f.name, to_spark(f.type)) for f in self.stream.schema])
+                schema = StructType([StructField(f.name, fit.to_spark(f.type)) for f in self.stream.schema])
             else:
                 schema = StructType.fromJson(self.columns["schema"])
             reader = self._reader("parquet", schema)
             place = F.expr("concat(_metadata.file_path, ', row ', _metadata.row_index + 1)")
-            shape = fitting(load(self.spark, reader, paths), self.stream, self.where, self._order, place)
+            shape = fit.fitting(
+                listing.load(self.spark, reader, paths), self.stream, self.where, self._order, place
+            )
             self._prepared[key] = reader, shape
         known, fits = self._prepared[key]
-        return fits.of(load(self.spark, known, paths))
+        return fits.of(listing.load(self.spark, known, paths))
 
     # CSV.
 
     def _csv_columns(self, path: str) -> dict[str, Any]:
-        check_flat(self.stream, "a csv file")
+        parsers.check_flat(self.stream, "a csv file")
         header = self._load_csv(None, [path]).columns if self.wanted.header else None
-        csv_schema(self.stream, header, self.where)
+        parsers.csv_schema(self.stream, header, self.where)
         return {"header": header}
 
     def _load_csv(self, schema: StructType | None, paths: Sequence[str]) -> DataFrame:
-        options = csv_options(header=self.wanted.header, delimiter=self.wanted.delimiter)
+        options = parsers.csv_options(header=self.wanted.header, delimiter=self.wanted.delimiter)
         return self._load("csv", schema, paths, **options)
 
     def _csv(self, paths: Sequence[str]) -> DataFrame:
         header = None if self.columns is None else self.columns["header"]
-        frame = self._load_csv(csv_schema(self.stream, header, self.where), paths)
-        how = TextFormat("csv", self.wanted.malformed, self.wanted.delimiter)
-        return parse_csv(frame, how, self.stream, self._order, file_of(frame), self.where)
+        frame = self._load_csv(parsers.csv_schema(self.stream, header, self.where), paths)
+        how = parsers.TextFormat("csv", self.wanted.malformed, self.wanted.delimiter)
+        return parsers.parse_csv(
+            frame, how, self.stream, self._order, malformed_rows.file_of(frame), self.where
+        )
 
     # JSON.
 
     def _json(self, paths: Sequence[str]) -> DataFrame:
         keys = {} if self.columns is None else self.columns["keys"]
         lines = self._load("text", _LINES, paths)
-        how = TextFormat("json", self.wanted.malformed)
+        how = parsers.TextFormat("json", self.wanted.malformed)
         rows = lines.where(F.trim("value") != "")
-        place = file_of(lines)
-        return parse(rows, F.col("value"), how, self.stream, keys, self._order, place, in_files=True)
+        place = malformed_rows.file_of(lines)
+        return parsers.parse(rows, F.col("value"), how, self.stream, keys, self._order, place, in_files=True)
 
     def _json_keys(self, path: str) -> dict[str, Any]:
         """What the declared columns are called: JSON minds the case of names, SQL does not."""
@@ -595,16 +583,16 @@ class _Reader:
 
 def _read_as(declared: DataType, given: SparkType) -> SparkType:
     """Spark reads wider numbers from narrower ones itself, so that files may have either."""
-    ours = from_spark(given)
+    ours = fit.from_spark(given)
     widens = ours is not None and (
         (ours.is_integer and declared.is_integer) or (ours.is_fractional and declared.is_fractional)
     )
-    return to_spark(declared) if widens else given
+    return fit.to_spark(declared) if widens else given
 
 
 def _is_plain(path: str) -> bool:
     """Whether the lines of a file can be read here as they are."""
-    return is_local(path) and not path.endswith(COMPRESSED)
+    return listing.is_local(path) and not path.endswith(urls.COMPRESSED)
 
 
 def _has_at_begin(path: str, keys: set[str]) -> bool:
@@ -625,10 +613,10 @@ def _keys_of(line: bytes) -> list[str]:
     return list(row) if isinstance(row, dict) else []
 
 
-def _unreadable(wanted: FilesUrl, error: BaseException) -> SourceError:
+def _unreadable(wanted: urls.FilesUrl, error: BaseException) -> SourceError:
     text, code = reason(error), "bad-files"
     hint: str | None = "check that the files are what `format` says"
-    if not is_local(wanted.place) and is_away(error):
+    if not listing.is_local(wanted.place) and is_away(error):
         code, hint = "source-away", None
     elif "NANOS" in text:
         hint = (

@@ -14,18 +14,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import Column, DataFrame, functions as F, types as T
 from pyspark.sql.classic.column import _to_java_column, _to_seq
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from windrow.algebra import types as dt
+from windrow.algebra import DataType, Field, Kind, as_decimal, types as dt
 from windrow.algebra.catalog import EPOCHS, Stream, Table, form_text, split_form
-from windrow.algebra.expressions import Field
-from windrow.algebra.functions.sql_text import backquoted
-from windrow.algebra.functions.time_patterns import reader
-from windrow.algebra.types import DataType, Kind, as_decimal
+from windrow.algebra.functions import sql_text, time_patterns
 from windrow.errors import QueryError, SourceError, nearest
 from windrow.execution.malformed_rows import TIME, RowShape
 from windrow.spark.sources.malformed_rows import telling
@@ -219,7 +214,7 @@ def fitting(
     chosen, faults = [], []
     for field in stream.schema:
         kind = frame.schema[names[field.name]].dataType
-        given = without_maps(F.col(backquoted(names[field.name])), kind)
+        given = without_maps(F.col(sql_text.backquoted(names[field.name])), kind)
         if field.type.is_map:
             given = F.array_sort(given)
         form, is_decimal = forms.get(field.name), _is_decimal_text(field.type, from_spark(kind))
@@ -236,7 +231,7 @@ def fitting(
             faults.append(fault)
     if not faults:
         return Fitting([*chosen, *order])
-    given_values = [F.col(backquoted(name)) for name in names.values()]
+    given_values = [F.col(sql_text.backquoted(name)) for name in names.values()]
     error = F.raise_error(telling(RowShape.of(stream, "values"), place, values=given_values))
     sound = F.when(reduce(or_, faults), error.cast("boolean")).otherwise(F.lit(True))
     return Fitting([*chosen, *order], sound)
@@ -263,7 +258,7 @@ def timed(frame: DataFrame, stream: Stream | Table, text: Column, form: str) -> 
     if form in EPOCHS:
         return epoch(text, form)
     pattern, zone = split_form(form)
-    own = bool(pattern) and reader(pattern).names_zone
+    own = bool(pattern) and time_patterns.reader(pattern).names_zone
     session = frame.sparkSession.conf.get("spark.sql.session.timeZone")
     if session not in ZONES_OF_UTC and not own:
         raise SourceError(

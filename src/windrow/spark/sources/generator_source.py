@@ -16,22 +16,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import LongType, StructField, StructType
 
 from windrow.execution.bundle import Few
 from windrow.kernels.columnar.columns import rows_schema
-from windrow.spark.sources.fit import check_order_names, check_types, fitting
-from windrow.spark.sources.generators import GENERATORS, ROW, Settings
-from windrow.spark.sources.source import Begun, Offsets, Position, Source, frame_of_parts
-from windrow.spark.sources.urls import GeneratorUrl
+from windrow.spark.sources import fit, generators, source, urls
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from windrow.algebra.catalog import Stream
-    from windrow.spark.sources.generators import Generator
 
 _ROWS_PER_ARROW_BATCH = 1 << 16
 #: fewer rows are not worth a task of their own
@@ -43,14 +37,14 @@ class ReadRows:
     """Reads a range of a generator's rows, in a task."""
 
     generator: str
-    settings: Settings
+    settings: generators.Settings
     columns: tuple[str, ...]
 
     def __call__(self, part: tuple[int, int]) -> Iterator[pa.RecordBatch]:
         first, last = part
         for start in range(first, last, _ROWS_PER_ARROW_BATCH):
             end = min(start + _ROWS_PER_ARROW_BATCH, last)
-            yield GENERATORS[self.generator].rows(self.settings, start, end, self.columns)
+            yield generators.GENERATORS[self.generator].rows(self.settings, start, end, self.columns)
 
 
 def in_parts(first: int, last: int, tasks: int) -> list[tuple[int, int]]:
@@ -63,32 +57,34 @@ def in_parts(first: int, last: int, tasks: int) -> list[tuple[int, int]]:
     return list(pairwise(first + (last - first) * task // tasks for task in range(tasks + 1)))
 
 
-def check_columns(generator: Generator, stream: Stream) -> dict[str, str]:
+def check_columns(generator: generators.Generator, stream: Stream) -> dict[str, str]:
     """For each declared column its name in the generator, if that has it."""
-    return check_types(from_arrow_schema(generator.schema), stream, f"generator:{generator.name}")
+    return fit.check_types(from_arrow_schema(generator.schema), stream, f"generator:{generator.name}")
 
 
-class GeneratorSource(Source):
+class GeneratorSource(source.Source):
     """A generator's rows by their numbers."""
 
-    order_key = (ROW,)
+    order_key = (generators.ROW,)
 
     def __init__(
         self,
         spark: SparkSession,
         stream: Stream,
-        wanted: GeneratorUrl,
+        wanted: urls.GeneratorUrl,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spark, self._stream, self._wanted, self._clock = spark, stream, wanted, clock
         self.is_bounded = wanted.rate is None
         self.fingerprint = wanted.fingerprint
         self._where = f"generator:{wanted.generator.name}"
-        check_order_names(stream, self.order_key)
+        fit.check_order_names(stream, self.order_key)
         schema, names = from_arrow_schema(wanted.generator.schema), check_columns(wanted.generator, stream)
         columns = tuple(dict.fromkeys(names.values()))
-        self._schema = StructType([*(schema[name] for name in columns), StructField(ROW, LongType())])
-        self._read = ReadRows(wanted.generator.name, wanted.settings, (*columns, ROW))
+        self._schema = StructType(
+            [*(schema[name] for name in columns), StructField(generators.ROW, LongType())]
+        )
+        self._read = ReadRows(wanted.generator.name, wanted.settings, (*columns, generators.ROW))
         self._start, self._times = 0, 1.0
         #: since when and from which row rows are counted; before a run those of one second are due
         self._since: float | None = None
@@ -101,7 +97,7 @@ class GeneratorSource(Source):
     def describe(self) -> str:
         return self._where
 
-    def begin(self, begun: Begun) -> None:
+    def begin(self, begun: source.Begun) -> None:
         self._start = self._first = int(begun.start.get("row", 0))
         self._since = self._clock() - 1
 
@@ -131,32 +127,32 @@ class GeneratorSource(Source):
         rows = self._wanted.settings.rows
         return rows if rows is not None else self._start + (self._wanted.rate or 0)
 
-    def upto(self, start: Position, latest: Any) -> Offsets | None:
+    def upto(self, start: source.Position, latest: Any) -> source.Offsets | None:
         first, most = int(start.get("row", 0)), self._wanted.rows_per_batch
         last = latest if most is None or self.is_bounded else min(latest, first + most)
         if last <= first and not self.is_bounded:
             return None
-        return Offsets({"row": last}, backlog=latest - last, has_more=last < latest)
+        return source.Offsets({"row": last}, backlog=latest - last, has_more=last < latest)
 
-    def frame(self, start: Position, end: Offsets) -> DataFrame | Few:
+    def frame(self, start: source.Position, end: source.Offsets) -> DataFrame | Few:
         first, last = int(start.get("row", 0)), int(end.at["row"])
         make = partial(self._frame, first, last)
         return Few(last - first, partial(self._table, first, last), make) if self._is_plain else make()
 
-    def half(self, start: Position, end: Offsets) -> Offsets | None:
+    def half(self, start: source.Position, end: source.Offsets) -> source.Offsets | None:
         first, last = int(start.get("row", 0)), int(end.at["row"])
         is_whole = self.is_bounded or last - first < 2
-        return None if is_whole else Offsets({"row": (first + last) // 2}, has_more=True)
+        return None if is_whole else source.Offsets({"row": (first + last) // 2}, has_more=True)
 
-    def piece(self, start: Position, end: Offsets) -> str:
+    def piece(self, start: source.Position, end: source.Offsets) -> str:
         return f"row {start.get('row', 0)}"
 
     def _frame(self, first: int, last: int) -> DataFrame:
         parts = in_parts(first, last, self._spark.sparkContext.defaultParallelism)
-        frame = frame_of_parts(self._spark, parts, self._read, self._schema)
-        return fitting(frame, self._stream, self._where, [F.col(ROW)]).of(frame)
+        frame = source.frame_of_parts(self._spark, parts, self._read, self._schema)
+        return fit.fitting(frame, self._stream, self._where, [F.col(generators.ROW)]).of(frame)
 
     def _table(self, first: int, last: int) -> pa.Table:
         """A few rows, made here."""
-        made = self._wanted.generator.rows(self._wanted.settings, first, last, (*self._names, ROW))
-        return pa.Table.from_batches([made]).rename_columns([*self._stream.schema.names, ROW])
+        made = self._wanted.generator.rows(self._wanted.settings, first, last, (*self._names, generators.ROW))
+        return pa.Table.from_batches([made]).rename_columns([*self._stream.schema.names, generators.ROW])

@@ -25,8 +25,7 @@ import pyarrow.parquet as pq
 
 from windrow.algebra import types as dt
 from windrow.errors import QueryError
-from windrow.spark.sources import listing, urls
-from windrow.spark.sources.data import infer_schema
+from windrow.spark.sources import data, listing, urls
 
 #: so many rows, of so many files, are looked at
 _ROWS, _FILES = 10_000, 3
@@ -89,7 +88,7 @@ def _of_files(declared: str, name: str, wanted: urls.FilesUrl) -> dict[str, dt.D
 
 
 def _of_arrow(schema: pa.Schema) -> dict[str, dt.DataType]:
-    return {field.name: field.type for field in infer_schema(schema.empty_table())}
+    return {field.name: field.type for field in data.infer_schema(schema.empty_table())}
 
 
 def _of_csv(paths: list[Path], wanted: urls.FilesUrl) -> dict[str, dt.DataType]:

@@ -12,22 +12,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+from pyspark.sql import DataFrame, SparkSession, functions as F
 
 from windrow.algebra.catalog import Stream, Table
 from windrow.credentials import ScrubbedLog
 from windrow.errors import SourceError, to_install
-from windrow.spark.sources.fit import check_order_names
-from windrow.spark.sources.parsers import TextFormat, check_flat, hands_on, parse
+from windrow.spark.sources import fit, parsers, urls
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, frame_of_parts, told_to_driver
-from windrow.spark.sources.urls import KafkaUrl
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 
 PartitionOffsets = dict[int, int]
 #: the first offsets that are still there, and those after the last
@@ -91,7 +85,7 @@ class ReadMessages:
     """Reads the messages of a partition in a task, from one offset up to another."""
 
     stream: str
-    url: KafkaUrl
+    url: urls.KafkaUrl
 
     def __call__(self, part: tuple[int, int, int]) -> Iterator[pa.RecordBatch]:
         number, first, last = part
@@ -107,12 +101,12 @@ class KafkaSource(Source):
     is_slow = True
     order_key = (PARTITION, OFFSET)
 
-    def __init__(self, spark: SparkSession, stream: Stream | Table, wanted: KafkaUrl) -> None:
+    def __init__(self, spark: SparkSession, stream: Stream | Table, wanted: urls.KafkaUrl) -> None:
         self._spark, self._stream, self._wanted = spark, stream, wanted
-        self.hands_on_malformed = hands_on(stream, wanted.malformed)
-        check_order_names(stream, self.order_key)
+        self.hands_on_malformed = parsers.hands_on(stream, wanted.malformed)
+        fit.check_order_names(stream, self.order_key)
         if wanted.format == "csv":
-            check_flat(stream, "a csv message")
+            parsers.check_flat(stream, "a csv message")
         self._topic: Topic | None = None
         #: where a topic is read from that was never read before
         self._first: PartitionOffsets | None = None
@@ -212,11 +206,13 @@ class KafkaSource(Source):
         messages = frame_of_parts(self._spark, parts, ReadMessages(self._stream.name, wanted), SCHEMA)
         if isinstance(self._stream, Table):  # those that compaction goes by have no value and mean nothing
             messages = messages.filter(F.col(VALUE).isNotNull())
-        how = TextFormat(wanted.format, wanted.malformed, wanted.delimiter)
+        how = parsers.TextFormat(wanted.format, wanted.malformed, wanted.delimiter)
         order = [F.col(name) for name in self.order_key]
         topic = F.lit(f"topic `{wanted.topic}`, partition ")
         place = F.concat(topic, order[0], F.lit(", offset "), order[1])
-        return parse(messages, F.col(VALUE).cast("string"), how, self._stream, order=order, place=place)
+        return parsers.parse(
+            messages, F.col(VALUE).cast("string"), how, self._stream, order=order, place=place
+        )
 
     def half(self, start: Position, end: Offsets) -> Offsets | None:
         """Partition by partition, so that at last one message is left."""
@@ -294,7 +290,7 @@ class _TopicLog(ScrubbedLog):
 class Topic:
     """A topic, connected to. Use it in a `with` statement, which disconnects."""
 
-    def __init__(self, url: KafkaUrl) -> None:
+    def __init__(self, url: urls.KafkaUrl) -> None:
         self._url = url
         self._kafka = _confluent()
         self._has_controller = True

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import unquote
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import Column, DataFrame, SparkSession, functions as F
 
 from windrow.errors import DataError, WindrowError
 from windrow.execution.malformed_rows import MARK, RowShape, Told, csv_values

@@ -18,13 +18,10 @@ from operator import or_
 from secrets import token_hex
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql import Column, DataFrame, functions as F, types as T
 
-from windrow.algebra.catalog import Stream, Table
+from windrow.algebra import DataType, Kind, Stream, Table
 from windrow.algebra.functions.sql_text import backquoted
-from windrow.algebra.types import DataType, Kind
 from windrow.errors import SourceError
 from windrow.execution.malformed_rows import MALFORMED, TIME, RowShape
 from windrow.spark.sources.fit import ZONES_OF_UTC, match_names, timed, to_spark, without_maps

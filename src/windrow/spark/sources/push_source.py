@@ -22,9 +22,8 @@ from windrow.algebra.values import canonical_rows
 from windrow.errors import DataError, StateError, first_line
 from windrow.kernels.columnar.columns import frame_from_arrow, frame_of, published, rows_schema
 from windrow.kernels.intake import Intake, off_grid
+from windrow.spark.sources import tables, urls
 from windrow.spark.sources.source import Begun, Offsets, Position, Source, keys_schema, portion
-from windrow.spark.sources.tables import as_table
-from windrow.spark.sources.urls import PushUrl
 
 ROW = "__row"
 
@@ -44,7 +43,7 @@ class PushSource(Source):
     order_key = (ROW,)
     wakes = True
 
-    def __init__(self, stream: Stream, wanted: PushUrl) -> None:
+    def __init__(self, stream: Stream, wanted: urls.PushUrl) -> None:
         self._stream, self._wanted = stream, wanted
         self._schema = rows_schema(stream.schema)
         self._columns = set(map(str.lower, self._schema.names))
@@ -157,7 +156,7 @@ class PushSource(Source):
             values = [self._in_order(row) if isinstance(row, dict) else row for row in rows]
             known = canonical_rows(self._stream.schema, values, self._stream.title)
             return published(frame_of(self._stream.schema, known).to_arrow(), self._schema)
-        given = as_table(rows)
+        given = tables.as_table(rows)
         names = self._by_column(given.column_names)
         absent = next((n for n in self._schema.names if n.lower() not in names), None)
         if absent is not None:

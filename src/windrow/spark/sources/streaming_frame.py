@@ -17,11 +17,9 @@ from threading import Event, Lock
 from typing import Any
 
 from windrow.errors import StateError, WindrowError
-from windrow.spark.failures import failure_of, is_late_worker, job_failed, translated
-from windrow.spark.frames import DataFrame, StreamingQuery
+from windrow.spark import failures, frames
 from windrow.spark.sources.source import Begun, Offsets, Position, Source
-from windrow.state.crash import crash_point
-from windrow.state.store import explained, make_private, remove_folder
+from windrow.state import crash, store
 
 #: how often a query is begun before its Python process counts as one that does not come up
 _STARTS = 10
@@ -52,10 +50,10 @@ class StreamingFrame(Source):
 
     wakes = True
 
-    def __init__(self, frame: DataFrame, fingerprint: str) -> None:
+    def __init__(self, frame: frames.DataFrame, fingerprint: str) -> None:
         self._frame, self.fingerprint = frame, fingerprint
         self._lock = Lock()
-        self._query: StreamingQuery | None = None
+        self._query: frames.StreamingQuery | None = None
         self._begun = Begun("", {})
         self._waiting: FrameBatch | None = None
         self._ended = False
@@ -72,11 +70,13 @@ class StreamingFrame(Source):
         self._begun, self._waiting, self.failure = begun, None, None
         self._ended, self._starts_left = False, _STARTS
         folder: Path = begun.folder
-        with explained("make the directory", folder):
-            make_private(folder.parent)
+        with store.explained("make the directory", folder):
+            store.make_private(folder.parent)
             commits = folder / "commits"
             if "query" not in begun.start and commits.is_dir() and any(commits.iterdir()):
-                remove_folder(folder.parent, folder.name)  # it is of a stream of that name that was dropped
+                store.remove_folder(
+                    folder.parent, folder.name
+                )  # it is of a stream of that name that was dropped
         self._start()
 
     def _start(self) -> None:
@@ -132,12 +132,12 @@ class StreamingFrame(Source):
 
     # ------------------------------------------------------------ Spark's side
 
-    def _on_batch(self, frame: DataFrame, number: int) -> None:
+    def _on_batch(self, frame: frames.DataFrame, number: int) -> None:
         """Spark's callback: whatever happens inside, it returns only if the batch is committed."""
         try:
             metadata = json.loads((self._begun.folder / "metadata").read_text())
             self._hand_over(FrameBatch(frame, str(metadata["id"]), number))
-            crash_point("before-spark-commit")
+            crash.crash_point("before-spark-commit")
         except BaseException as error:  # noqa: BLE001  even SystemExit: Spark would wait for it for ever
             self.failure = error
             raise RuntimeError(f"batch {number} of stream {self._begun.stream} is not committed") from None
@@ -163,13 +163,13 @@ class StreamingFrame(Source):
             text = f"{type(self.failure).__name__}: {self.failure}"
             raise WindrowError(f"{self._what} failed: {text}", code="job-failed")
         with self._reading():
-            found = None if self._query is None or self._query.isActive else failure_of(self._query)
+            found = None if self._query is None or self._query.isActive else failures.failure_of(self._query)
         if found is None:
             return False
-        if is_late_worker(found) and self._starts_left:
+        if failures.is_late_worker(found) and self._starts_left:
             self._start()
             return True
-        raise translated(found, self._what)
+        raise failures.translated(found, self._what)
 
     def _is_active(self) -> bool:
         with self._reading():
@@ -180,7 +180,7 @@ class StreamingFrame(Source):
         return f"reading stream `{self._begun.stream}`"
 
     def _reading(self) -> AbstractContextManager[None]:
-        return job_failed(self._what)
+        return failures.job_failed(self._what)
 
 
 def _is_next(stream: str, start: Position, batch: FrameBatch) -> bool:

@@ -16,16 +16,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from windrow.algebra.catalog import Table
-from windrow.algebra.expressions import Field, Schema
+from windrow.algebra import Field, Schema, Table
 from windrow.algebra.functions.sql_text import backquoted
 from windrow.algebra.types import STRING, struct
 from windrow.errors import DataError, QueryError, SourceError, WindrowError
 from windrow.spark.failures import job_failed
-from windrow.spark.sources import urls
-from windrow.spark.sources.files_source import FilesSource
-from windrow.spark.sources.kafka_source import KafkaSource
-from windrow.spark.sources.listing import opened_listing
+from windrow.spark.sources import files_source, kafka_source, listing, urls
 from windrow.spark.sources.source import Position
 from windrow.spark.sources.tables import Values, arrow_rows, given_rows
 from windrow.state.manifest import SourceFile, SourceState
@@ -125,7 +121,7 @@ class FilesContent(TableSource):
         )
 
     def _look(self) -> tuple[SourceFile, ...]:
-        found = opened_listing(self._spark, self._wanted.place, may_be_empty=False)
+        found = listing.opened_listing(self._spark, self._wanted.place, may_be_empty=False)
         files = tuple(sorted(found, key=lambda file: file.path))
         kind = self._wanted.format
         empty = next((f for f in files if not f.size and (kind or urls.format_of(f.path)) != "json"), None)
@@ -139,7 +135,7 @@ class FilesContent(TableSource):
 
     def _read(self) -> list[Values]:
         table = self._table if self._form is None else changes_of(self._table, self._form)
-        source = FilesSource(self._spark, table, self._wanted)
+        source = files_source.FilesSource(self._spark, table, self._wanted)
         if self._form is None:
             return _rows_in_order(table, source.all_rows(), ())
         folded = Folded(self._table, self._form)
@@ -156,7 +152,7 @@ class KafkaChangelog(TableSource):
         self._read: Position = {}
 
     def news(self, before: SourceState) -> Content | None:
-        source = KafkaSource(self._spark, self._changes, self._wanted.resolved())
+        source = kafka_source.KafkaSource(self._spark, self._changes, self._wanted.resolved())
         try:
             end = source.upto(self._read, source.latest())
             if end is None:

@@ -12,9 +12,8 @@ from typing import cast
 
 from windrow.algebra.expressions import Call
 from windrow.algebra.functions.arithmetic import bounded
-from windrow.algebra.functions.values import numbers
+from windrow.algebra.functions.values import casts, numbers
 from windrow.algebra.functions.values.base import Strict, Value, forgiving, plain
-from windrow.algebra.functions.values.casts import shortest, shortest_single
 from windrow.algebra.types import INTEGER_BITS, DataType, Kind
 
 # ------------------------------------------------------------ bits
@@ -297,7 +296,7 @@ def _round(direction: str) -> Strict:
             return lambda a, n: a if n >= 0 else fit(int(_cut(Decimal(a), n, direction)))
         if kind.kind is Kind.DECIMAL:
             return lambda a, n: fit(_cut(a, n, direction))
-        digits = shortest_single if kind.kind is Kind.FLOAT else shortest
+        digits = casts.shortest_single if kind.kind is Kind.FLOAT else casts.shortest
         # Adding 0.0 makes a negative zero positive: there is none on the way through decimals.
         return lambda a, n: (
             fit(float(_cut(Decimal(digits(a)), n, direction)) + 0.0) if math.isfinite(a) else a

@@ -9,9 +9,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from windrow.algebra.expressions import Call
-from windrow.algebra.functions.calendar import date_text, timestamp_text
+from windrow.algebra.functions import calendar, patterns
 from windrow.algebra.functions.nested import parse_path
-from windrow.algebra.functions.patterns import compile_pattern
 from windrow.algebra.functions.values import casts, comparison
 from windrow.algebra.functions.values.base import Strict, Value, plain
 from windrow.algebra.types import DataType, Kind
@@ -61,7 +60,7 @@ def _contains(call: Call) -> Callable[..., Value]:
 def _split(text: str, pattern: str) -> tuple[str, ...]:
     """As Java splits, empty texts at the end included; a match of nothing at the beginning makes no part."""
     found, begin = [], 0
-    for match in compile_pattern(pattern).finditer(text):
+    for match in patterns.compile_pattern(pattern).finditer(text):
         if match.end() == 0 or (match.start() == match.end() == len(text)):
             continue
         found.append(text[begin : match.start()])
@@ -255,13 +254,13 @@ _PLAIN: dict[Kind, Callable[[Any], str]] = {
     Kind.DOUBLE: _finite(casts.double_text),
     Kind.FLOAT: _finite(casts.float_text),
     Kind.DECIMAL: lambda value: f"{value:f}",
-    Kind.DATE: lambda value: f'"{date_text(value)}"',
+    Kind.DATE: lambda value: f'"{calendar.date_text(value)}"',
     Kind.TIMESTAMP: lambda value: f'"{_iso(value)}"',
 }
 
 
 def _iso(micros: int) -> str:
-    day, time = timestamp_text(micros).split(" ")
+    day, time = calendar.timestamp_text(micros).split(" ")
     whole, _, fraction = time.partition(".")
     return f"{day}T{whole}.{fraction:0<3}Z"
 

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from windrow.algebra.expressions import Call
-from windrow.algebra.functions import calendar
-from windrow.algebra.functions.time_patterns import compiled, reader, written
-from windrow.algebra.functions.values.arithmetic import wrapped
+from windrow.algebra.functions import calendar, time_patterns
+from windrow.algebra.functions.values import arithmetic, numbers
 from windrow.algebra.functions.values.base import Strict, Value, plain
-from windrow.algebra.functions.values.numbers import EXACT, long, overflow, saturated
 from windrow.algebra.types import Kind
 from windrow.errors import DataError
 from windrow.windows.zones import zone
@@ -71,7 +69,7 @@ def _truncated(unit: str, time: int, place: str = "UTC") -> int:
 
 
 def _read(text: str, pattern: str) -> int:
-    found = reader(pattern)(text)
+    found = time_patterns.reader(pattern)(text)
     if found is None:
         raise DataError(
             f"'{text}' is no time of the form {pattern}",
@@ -85,7 +83,7 @@ def _date(day: int) -> int:
     """A DATE, checked: Spark counts days in 32 bits."""
     if -(1 << 31) <= day < 1 << 31:
         return day * calendar.DAY
-    raise overflow("the date")
+    raise numbers.overflow("the date")
 
 
 def add_months(date: int, months: int) -> int:
@@ -105,7 +103,7 @@ def _last_day(date: int) -> int:
 
 
 def _moved(date: int, by: int) -> int:
-    return wrapped(date // calendar.DAY + by, 32) * calendar.DAY
+    return arithmetic.wrapped(date // calendar.DAY + by, 32) * calendar.DAY
 
 
 def _make_date(year: int, month: int, day: int) -> int:
@@ -117,19 +115,19 @@ def _make_date(year: int, month: int, day: int) -> int:
 def _timestamp_seconds(call: Call) -> Callable[..., Value]:
     kind = call.args[0].type
     if kind.is_integer:
-        return lambda seconds: long(seconds * calendar.MICROS, "the time")
+        return lambda seconds: numbers.long(seconds * calendar.MICROS, "the time")
     if kind.kind is Kind.DECIMAL:
         return _exact_seconds
-    return lambda seconds: saturated(seconds * calendar.MICROS) if math.isfinite(seconds) else None
+    return lambda seconds: numbers.saturated(seconds * calendar.MICROS) if math.isfinite(seconds) else None
 
 
 def _exact_seconds(seconds: Decimal) -> int:
-    micros = EXACT.multiply(seconds, Decimal(calendar.MICROS))
+    micros = numbers.EXACT.multiply(seconds, Decimal(calendar.MICROS))
     if micros != micros.to_integral_value():
         raise DataError(
             f"{seconds:f} seconds are no whole number of microseconds", code="inexact", hint="round(…, 6)"
         )
-    return long(int(micros), "the time")
+    return numbers.long(int(micros), "the time")
 
 
 def _part(unit: int, below: int | None) -> Callable[[int], int]:
@@ -156,17 +154,17 @@ FUNCTIONS: dict[str, Strict] = {
     "minute": plain(lambda time: time // calendar.MINUTE % 60),
     "second": plain(lambda time: time // calendar.MICROS % 60),
     "exact_second": plain(lambda time: Decimal(time % calendar.MINUTE).scaleb(-6)),
-    "date_trunc": plain(lambda unit, time, *place: long(_truncated(unit, time, *place), "the time")),
+    "date_trunc": plain(lambda unit, time, *place: numbers.long(_truncated(unit, time, *place), "the time")),
     "to_timestamp": plain(_read),
-    "try_to_timestamp": plain(lambda text, pattern: reader(pattern)(text)),
-    "from_utc_timestamp": plain(lambda time, name: long(zone(name).local(time), "the time")),
-    "to_utc_timestamp": plain(lambda time, name: long(zone(name).shifted(time), "the time")),
-    "date_format": plain(lambda time, pattern: written(compiled(pattern), time)),
+    "try_to_timestamp": plain(lambda text, pattern: time_patterns.reader(pattern)(text)),
+    "from_utc_timestamp": plain(lambda time, name: numbers.long(zone(name).local(time), "the time")),
+    "to_utc_timestamp": plain(lambda time, name: numbers.long(zone(name).shifted(time), "the time")),
+    "date_format": plain(lambda time, pattern: time_patterns.written(time_patterns.compiled(pattern), time)),
     "trunc": plain(lambda date, unit: truncate(unit, date)),
     "date_add": plain(_moved),
     "date_sub": plain(lambda date, by: _moved(date, -by)),
     "add_months": plain(add_months),
-    "datediff": plain(lambda end, start: wrapped((end - start) // calendar.DAY, 32)),
+    "datediff": plain(lambda end, start: arithmetic.wrapped((end - start) // calendar.DAY, 32)),
     "last_day": plain(_last_day),
     "make_date": plain(_make_date),
     "unix_date": plain(lambda date: date // calendar.DAY),
@@ -175,11 +173,11 @@ FUNCTIONS: dict[str, Strict] = {
     "unix_millis": plain(lambda time: time // 1000),
     "unix_micros": plain(lambda time: time),
     "timestamp_seconds": _timestamp_seconds,
-    "timestamp_millis": plain(lambda millis: long(millis * 1000, "the time")),
+    "timestamp_millis": plain(lambda millis: numbers.long(millis * 1000, "the time")),
     "timestamp_micros": plain(lambda micros: micros),
     "from_unixtime": plain(
         lambda seconds: calendar.timestamp_text(
-            wrapped(seconds * calendar.MICROS, 64) // calendar.MICROS * calendar.MICROS
+            arithmetic.wrapped(seconds * calendar.MICROS, 64) // calendar.MICROS * calendar.MICROS
         )
     ),
     "interval_day": plain(_part(calendar.DAY, None)),

@@ -30,10 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from windrow.algebra.expressions import Call
+from windrow.algebra import Call, DataType, Kind
 from windrow.algebra.functions.calendar import DAY, MOST_DAYS, date_text
 from windrow.algebra.functions.values import STRICT as VALUES
-from windrow.algebra.types import DataType, Kind
 from windrow.errors import DataError
 from windrow.kernels.columnar.columns import column_of, masked, values_of
 from windrow.windows.domain import Flags, Ints, Numbers

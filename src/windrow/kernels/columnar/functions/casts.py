@@ -13,10 +13,8 @@ import polars as pl
 from windrow.algebra.functions.calendar import DAY, MICROS
 from windrow.algebra.functions.values import casts as values
 from windrow.algebra.types import DataType, Kind
-from windrow.kernels.columnar import decimals
-from windrow.kernels.columnar.columns import polars_type
-from windrow.kernels.columnar.functions import base
-from windrow.kernels.columnar.functions.arithmetic import LONG_EDGE, LONG_MAX, exact
+from windrow.kernels.columnar import columns, decimals
+from windrow.kernels.columnar.functions import arithmetic, base
 from windrow.windows.domain import Doubles
 
 _EXACT_DOUBLE = 1 << 53
@@ -74,22 +72,24 @@ def _total(cast: Callable[[pl.Series, DataType, DataType], pl.Series]) -> Conver
 
 @_total
 def _plain(a: pl.Series, _: DataType, target: DataType) -> pl.Series:
-    return a.cast(polars_type(target))
+    return a.cast(columns.polars_type(target))
 
 
 def _integer_to_integer(a: pl.Series, _: DataType, target: DataType) -> base.Outcome:
     numbers, (low, high) = base.longs(a), target.bounds
     failed = (numbers < low) | (numbers > high)
-    return base.Outcome(base.series(np.where(failed, 0, numbers), polars_type(target)), failed)
+    return base.Outcome(base.series(np.where(failed, 0, numbers), columns.polars_type(target)), failed)
 
 
 def _real_to_integer(a: pl.Series, _: DataType, target: DataType) -> base.Outcome:
     """Cut off after the point. 2⁶³ itself is taken for the greatest BIGINT, as Java does."""
     numbers, (low, high) = a.to_numpy().astype(np.float64), map(float, target.bounds)
     failed = ~np.isfinite(numbers) | (np.floor(numbers) > high) | (np.ceil(numbers) < low)
-    at_edge = ~failed & (numbers == LONG_EDGE)
+    at_edge = ~failed & (numbers == arithmetic.LONG_EDGE)
     inside = np.where(failed | at_edge, 0.0, numbers).astype(np.int64)
-    return base.Outcome(base.series(np.where(at_edge, LONG_MAX, inside), polars_type(target)), failed)
+    return base.Outcome(
+        base.series(np.where(at_edge, arithmetic.LONG_MAX, inside), columns.polars_type(target)), failed
+    )
 
 
 @_total
@@ -102,12 +102,12 @@ def _decimal_to_integer(a: pl.Series, source: DataType, target: DataType) -> bas
     cut = [abs(v) // unit * (-1 if v < 0 else 1) for v in decimals.unscaled(a).tolist()]
     bad = np.array([not low <= value <= high for value in cut], dtype=bool)
     kept = [0 if out else value for value, out in zip(cut, bad, strict=True)]
-    return base.Outcome(pl.Series(kept, dtype=polars_type(target)), bad)
+    return base.Outcome(pl.Series(kept, dtype=columns.polars_type(target)), bad)
 
 
 @_total
 def _decimal_to_real(a: pl.Series, source: DataType, target: DataType) -> pl.Series:
-    return base.series(decimal_as_double(a, source), polars_type(target))
+    return base.series(decimal_as_double(a, source), columns.polars_type(target))
 
 
 def decimal_as_double(column: pl.Series, source: DataType) -> Doubles:
@@ -122,15 +122,19 @@ def decimal_as_double(column: pl.Series, source: DataType) -> Doubles:
 
 def _to_decimal(a: pl.Series, source: DataType, target: DataType) -> base.Outcome:
     units = decimals.unscaled(a) if source.kind is Kind.DECIMAL else a.cast(pl.Int64).to_numpy()
-    return exact(units, 6 if source.kind is Kind.TIMESTAMP else source.scale, target)
+    return arithmetic.exact(units, 6 if source.kind is Kind.TIMESTAMP else source.scale, target)
 
 
 @_total
 def _integer_to_time(a: pl.Series, _: DataType, __: DataType) -> pl.Series:
     """Seconds, kept within what a TIMESTAMP can hold."""
-    seconds, most = base.longs(a), LONG_MAX // MICROS
+    seconds, most = base.longs(a), arithmetic.LONG_MAX // MICROS
     micros = np.clip(seconds, -most, most) * MICROS
-    return pl.Series(np.where(seconds > most, LONG_MAX, np.where(seconds < -most, -LONG_MAX - 1, micros)))
+    return pl.Series(
+        np.where(
+            seconds > most, arithmetic.LONG_MAX, np.where(seconds < -most, -arithmetic.LONG_MAX - 1, micros)
+        )
+    )
 
 
 def _time_to_integer(a: pl.Series, source: DataType, target: DataType) -> base.Outcome:
@@ -141,7 +145,7 @@ def _time_to_real(a: pl.Series, source: DataType, target: DataType) -> base.Outc
     micros = a.to_numpy()
     if len(micros) and max(abs(int(micros.min())), abs(int(micros.max()))) > _EXACT_DOUBLE:
         return _by_value(source, target)(a)
-    return base.Outcome(base.series(micros / MICROS, polars_type(target)))
+    return base.Outcome(base.series(micros / MICROS, columns.polars_type(target)))
 
 
 def _text_to_integer(a: pl.Series, source: DataType, target: DataType) -> base.Outcome:
@@ -158,7 +162,7 @@ def _text_to_real(a: pl.Series, source: DataType, target: DataType) -> base.Outc
 
 _CASTS: dict[tuple[str, str], Conversion] = {
     ("integer", "integer"): _integer_to_integer,
-    ("integer", "real"): _total(lambda a, _, target: a.cast(pl.Float64).cast(polars_type(target))),
+    ("integer", "real"): _total(lambda a, _, target: a.cast(pl.Float64).cast(columns.polars_type(target))),
     ("integer", "BOOLEAN"): _total(lambda a, _, __: a != 0),
     ("integer", "DECIMAL"): _to_decimal,
     ("integer", "TIMESTAMP"): _integer_to_time,

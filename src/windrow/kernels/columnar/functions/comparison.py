@@ -13,9 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from windrow.algebra.expressions import Call, Literal
+from windrow.algebra import Call, DataType, Kind, Literal
 from windrow.algebra.functions.values.comparison import equality, less
-from windrow.algebra.types import DataType, Kind
 from windrow.kernels.columnar.columns import column_of, polars_type, values_of
 from windrow.kernels.columnar.functions import base
 

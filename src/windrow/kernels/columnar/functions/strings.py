@@ -15,10 +15,9 @@ from operator import add
 import numpy as np
 import polars as pl
 
-from windrow.algebra.expressions import Call, Literal
+from windrow.algebra import INT, STRING, Call, Kind, Literal
 from windrow.algebra.functions.patterns import ANY_CHARACTER, ANY_TEXT, Token, like_tokens
 from windrow.algebra.functions.values.strings import locate
-from windrow.algebra.types import INT, STRING, Kind
 from windrow.kernels.columnar.functions import base
 from windrow.windows.domain import Ints
 

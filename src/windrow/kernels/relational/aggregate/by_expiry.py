@@ -37,16 +37,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from windrow.algebra.expressions import Expression
-from windrow.algebra.operators import Aggregate
+from windrow.algebra import Aggregate, Expression
 from windrow.kernels.aggregates import partials
 from windrow.kernels.aggregates.measures import GROUPS, Argument, Measures
 from windrow.kernels.aggregates.partials import Partial
 from windrow.kernels.columnar import columns, combiners, expressions
-from windrow.kernels.relational import signed_rows as signed
+from windrow.kernels.relational import expiry_layouts, operator, signed_rows as signed
 from windrow.kernels.relational.aggregate.group_by import HELD, Grouped, GroupKeys
-from windrow.kernels.relational.expiry_layouts import MERGED, Choice, condensed, frame_of
-from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, N
 from windrow.kernels.state import PANE, ROWS, State, TableLayout
 from windrow.windows.domain import Flags, Ints
@@ -150,11 +147,13 @@ class Candidates(Grouped):
         asked = len(layouts) == 1 and len(layouts[GROUPS].partials) > 1
         return general.known and asked and selects and TURN not in general.rows
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
         after, found = super().advance(state, inputs, step)
         if after.of(HELD) is state.of(HELD):
             return after, found
-        rows = frame_of(after.of(HELD), self.rows)
+        rows = expiry_layouts.frame_of(after.of(HELD), self.rows)
         kept = self.layout.add((), rows.filter(pl.Series(self._useful(rows))))
         return State({**after.chunks, HELD: kept}, after.meta), found
 
@@ -244,7 +243,11 @@ class ByEnd(Grouped):
         return general.known and len(layouts) == 1 and small
 
     def __init__(
-        self, plan: Aggregate, below: Operator, choice: Choice, sources: dict[str, int] | None = None
+        self,
+        plan: Aggregate,
+        below: operator.Operator,
+        choice: expiry_layouts.Choice,
+        sources: dict[str, int] | None = None,
     ) -> None:
         super().__init__(plan, below, choice, sources)
         self.states = self.measures.layouts[GROUPS]
@@ -255,15 +258,19 @@ class ByEnd(Grouped):
         extremes = self.states.partials[1:]
         self.only_extremes = bool(extremes) and all(isinstance(each, partials.Extreme) for each in extremes)
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
         after, found = super().advance(state, inputs, step)
         if after.of(HELD) is state.of(HELD):
             return State(after.chunks, state.meta), found
-        before = state.meta.get(MERGED, 0)
-        kept, merged = condensed(self.layout, after.of(HELD), self.rows, before, self._put_together)
-        return State({**after.chunks, HELD: kept}, {MERGED: merged}), found
+        before = state.meta.get(expiry_layouts.MERGED, 0)
+        kept, merged = expiry_layouts.condensed(
+            self.layout, after.of(HELD), self.rows, before, self._put_together
+        )
+        return State({**after.chunks, HELD: kept}, {expiry_layouts.MERGED: merged}), found
 
-    def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
+    def _taken(self, pieces: pl.DataFrame, step: operator.Step) -> pl.DataFrame:
         lifts = step.lifts or Lifts(pieces)
         return signed.copies(lifts.states(self.measures)).select(list(self.pieces))
 

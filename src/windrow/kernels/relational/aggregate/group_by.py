@@ -44,17 +44,12 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from windrow.algebra.expressions import Expression
-from windrow.algebra.operators import Aggregate
-from windrow.kernels.aggregates.lowering import lower, of_counts, of_nothing
+from windrow.algebra import Aggregate, Expression
+from windrow.kernels.aggregates import lowering, partials
 from windrow.kernels.aggregates.measures import GROUPS, Measure, Measures
-from windrow.kernels.aggregates.partials import FloatMoments, Paired
+from windrow.kernels.columnar import combiners, expressions
 from windrow.kernels.columnar.columns import picked, polars_type, without_negative_zero
-from windrow.kernels.columnar.combiners import Moments, Pointwise, choose, segmented, take
-from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.expiry_layouts import Calendar, Choice, ExpiryLayout, chunks_of, frame_of
-from windrow.kernels.relational.operator import Operator, Step
+from windrow.kernels.relational import expiry_layouts, operator, signed_rows as signed
 from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, TURN, VE, VS, Columns, N
 from windrow.kernels.state import PANE, State, TableLayout
 from windrow.windows.domain import Doubles, Flags, Ints
@@ -73,14 +68,16 @@ def lowered(measures: Measures, tables: Mapping[str, pl.DataFrame]) -> pl.DataFr
 def _value(measure: Measure, states: pl.DataFrame, counts: pl.DataFrame | None) -> pl.Series:
     dtype = polars_type(measure.kind)
     if measure.partial is not None:
-        return lower(measure.aggregate, measure.partial, states).cast(dtype).alias(measure.name)
-    nothing = pl.Series([of_nothing(measure.aggregate)], dtype=dtype).new_from_index(0, states.height)
+        return lowering.lower(measure.aggregate, measure.partial, states).cast(dtype).alias(measure.name)
+    nothing = pl.Series([lowering.of_nothing(measure.aggregate)], dtype=dtype).new_from_index(
+        0, states.height
+    )
     if counts is None or not counts.height:
         return nothing.alias(measure.name)
     keyless = counts.select(
         pl.col(PANE).alias("w"), pl.lit(0, pl.Int64).alias("g"), pl.exclude(PANE, "^k[0-9]+$")
     )
-    found = of_counts(measure.aggregate, keyless).with_columns(pl.lit(True).alias("known"))
+    found = lowering.of_counts(measure.aggregate, keyless).with_columns(pl.lit(True).alias("known"))
     joined = states.select(pl.col(PANE).alias("w")).join(found, on="w", how="left", maintain_order="left")
     value = joined["value"].cast(dtype).zip_with(joined["known"].fill_null(False), nothing)
     return value.alias(measure.name)
@@ -90,7 +87,7 @@ class GroupKeys:
     """What tells groups apart: `#k0` …, as grouping sees values."""
 
     def __init__(self, keys: Sequence[Expression]) -> None:
-        self.evaluators = [compile_expression(key) for key in keys]
+        self.evaluators = [expressions.compile_expression(key) for key in keys]
         self.columns: Columns = {f"#k{place}": polars_type(key.type) for place, key in enumerate(keys)}
 
     def of(self, rows: pl.DataFrame) -> list[pl.Series]:
@@ -131,7 +128,7 @@ def blocks(low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
 
 def combines(layout: TableLayout) -> bool:
     """Whether states are numbers throughout, so that combining them is a matter of arrays."""
-    return all(isinstance(combiner, Pointwise | Moments) for combiner in layout.combiners)
+    return all(isinstance(combiner, combiners.Pointwise | combiners.Moments) for combiner in layout.combiners)
 
 
 def order_of(low: Ints, high: Ints) -> Ints | None:
@@ -160,9 +157,9 @@ def spans(states: pl.DataFrame, layout: TableLayout, low: Ints, high: Ints) -> p
     encoded = layout.encode(states)
     found = []
     for combiner, lanes in zip(layout.combiners, encoded.lanes, strict=True):
-        rest = take(segmented(combiner, lanes, starts, True), first)
-        beginning = take(segmented(combiner, lanes, starts), stop - 1)
-        found.append(choose(stop > edge, combiner.combine(rest, beginning), rest))
+        rest = combiners.take(combiners.segmented(combiner, lanes, starts, True), first)
+        beginning = combiners.take(combiners.segmented(combiner, lanes, starts), stop - 1)
+        found.append(combiners.choose(stop > edge, combiner.combine(rest, beginning), rest))
     return pl.DataFrame([pl.Series(PANE, cells), *encoded.decode(found)])
 
 
@@ -261,7 +258,7 @@ HELD, WAITING, SHOWN = "rows", "waiting", "shown"
 GROUP, AT = "#group", "#at"
 
 
-class Grouped(Operator):
+class Grouped(operator.Operator):
     """γ over any signed pieces.
 
     `source` is the key by whose values groups are final by themselves, for each column that can be so.
@@ -272,7 +269,11 @@ class Grouped(Operator):
     reads_states = False
 
     def __init__(
-        self, plan: Aggregate, below: Operator, choice: Choice, sources: dict[str, int] | None = None
+        self,
+        plan: Aggregate,
+        below: operator.Operator,
+        choice: expiry_layouts.Choice,
+        sources: dict[str, int] | None = None,
     ) -> None:
         self.plan = plan
         self.inputs = (below,)
@@ -287,41 +288,49 @@ class Grouped(Operator):
         self.columns = signed.columns_of(plan.schema)
         values = {name: polars_type(call.data_type) for name, call in plan.aggregates}
         self.shown = self.groups | values
-        spreads = FloatMoments | Paired
+        spreads = partials.FloatMoments | partials.Paired
         self.spreads = [each.name for each in self.measures.measures if isinstance(each.partial, spreads)]
         self.known = choice.known(below)
-        self.layout: ExpiryLayout = Calendar(choice.buckets) if self.known else choice.layout(below)
+        self.layout: expiry_layouts.ExpiryLayout = (
+            expiry_layouts.Calendar(choice.buckets) if self.known else choice.layout(below)
+        )
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
-        new = frame_of(state.of(WAITING), self.pieces, self._taken(inputs[0], step))
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
+        new = expiry_layouts.frame_of(state.of(WAITING), self.pieces, self._taken(inputs[0], step))
         new, waiting = self._split(new, step, VS)
         chunks = state.of(HELD)
         over, kept = self.layout.due(chunks, step.slice.stop, self.rows)
         over, early = self._split(over, step, VE)
         if not new.height and not over.height:
-            return State({**state.chunks, WAITING: chunks_of(waiting)}), signed.blank(self.columns)
-        old = signed.begun(frame_of(chunks, self.rows))
+            return State({**state.chunks, WAITING: expiry_layouts.chunks_of(waiting)}), signed.blank(
+                self.columns
+            )
+        old = signed.begun(expiry_layouts.frame_of(chunks, self.rows))
         touched = signed.together([new, signed.begun(over)], self.pieces)
         mine = old.filter(self._in(old, touched))
-        shown = frame_of(state.of(SHOWN), self.shown)
+        shown = expiry_layouts.frame_of(state.of(SHOWN), self.shown)
         same = self._in(shown, touched)
         found, after = self._replaced(signed.together([mine, new], self.pieces), shown.filter(same), step)
         _, lasting = self._split(new, step, VE)
         kept = self.layout.add(kept, signed.together([early, lasting], self.rows))
         left = signed.together([shown.filter(~same), after], self.shown)
-        return State({HELD: kept, WAITING: chunks_of(waiting), SHOWN: chunks_of(left)}), found
+        return State(
+            {HELD: kept, WAITING: expiry_layouts.chunks_of(waiting), SHOWN: expiry_layouts.chunks_of(left)}
+        ), found
 
-    def _taken(self, pieces: pl.DataFrame, step: Step) -> pl.DataFrame:
+    def _taken(self, pieces: pl.DataFrame, step: operator.Step) -> pl.DataFrame:
         """What comes, as it is worked on."""
         if not pieces.height:
             return signed.blank(self.pieces)
         return pieces.with_columns(self.group_keys.of(pieces)).select(list(self.pieces))
 
-    def _stop(self, frame: pl.DataFrame, step: Step) -> Ints | int:
+    def _stop(self, frame: pl.DataFrame, step: operator.Step) -> Ints | int:
         """Up to where each row's group is answered."""
         return step.stops(frame, self.sources)
 
-    def _split(self, frame: pl.DataFrame, step: Step, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def _split(self, frame: pl.DataFrame, step: operator.Step, by: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The rows that begin (or end) in what is answered, and those that do so later."""
         return signed.parted(frame, frame[by].to_numpy() < self._stop(frame, step))
 
@@ -331,7 +340,7 @@ class Grouped(Operator):
         return signed.found_in(frame, touched, self.keys)
 
     def _replaced(
-        self, rows: pl.DataFrame, shown: pl.DataFrame, step: Step
+        self, rows: pl.DataFrame, shown: pl.DataFrame, step: operator.Step
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """What the values of touched groups become, event by event, and what they are in the end."""
         if N in rows.columns and bool((rows[N] != 1).any()):

@@ -37,8 +37,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from windrow.algebra.operators import Aggregate
-from windrow.algebra.plan import Emit
+from windrow.algebra import Aggregate, Emit
 from windrow.kernels.aggregates.measures import GROUPS, PLACE, Measures
 from windrow.kernels.clock import PaneClock
 from windrow.kernels.columnar.columns import to_frame
@@ -47,13 +46,11 @@ from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.aggregate.group_by import SHOWN, Grouped
 from windrow.kernels.relational.expiry_layouts import Choice, Chunks, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Stateless, Step, composed, part
-from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, VE, VS, Columns
-from windrow.kernels.relational.signed_rows import together as all_of
+from windrow.kernels.relational.signed_rows import FOREVER, INT, TS, VE, VS, Columns, together as all_of
 from windrow.kernels.relational.windows import rows as row_windows
 from windrow.kernels.relational.windows.leaf import NUMBER, Leaf
 from windrow.kernels.state import PANE, Delta, State
-from windrow.windows.domain import Ints
-from windrow.windows.rows import RowsWindow
+from windrow.windows import Ints, RowsWindow
 
 #: counts of values that are not final; the number of rows that are; the last value that moved the window
 UNFINISHED, RANKED, LAST, BINS = "unfinished", "ranked", "last", "bins."

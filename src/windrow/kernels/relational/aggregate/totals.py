@@ -37,8 +37,7 @@ from windrow.kernels.aggregates.measures import GROUPS, Argument, WavePartial, m
 from windrow.kernels.aggregates.partials import Partial, SelectedPartial
 from windrow.kernels.columnar.columns import picked
 from windrow.kernels.columnar.combiners import GREATEST, TOTAL
-from windrow.kernels.relational import expiry_layouts as layouts
-from windrow.kernels.relational import signed_rows as signed
+from windrow.kernels.relational import expiry_layouts as layouts, signed_rows as signed
 from windrow.kernels.relational.aggregate import by_expiry
 from windrow.kernels.relational.aggregate.group_by import AT, CELL, GROUP, SHOWN, WAITING, Grouped, lowered
 from windrow.kernels.relational.expiry_layouts import MERGED, Choice, Chunks, chunks_of, frame_of

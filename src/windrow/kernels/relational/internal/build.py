@@ -22,12 +22,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from windrow.algebra import operators as ops
-from windrow.algebra.plan import Emit, Plan, Window
+from windrow.algebra import Emit, Plan, Window, operators as ops
 from windrow.kernels.columnar.columns import picked
-from windrow.kernels.relational import emission, tables
-from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.expiry_layouts import Choice, Chunks, chunks_of, frame_of
+from windrow.kernels.relational import emission, expiry_layouts, signed_rows as signed, tables
 from windrow.kernels.relational.internal import operators as over_runs
 from windrow.kernels.relational.join.multiway import Joined
 from windrow.kernels.relational.operator import Filtered, Operator, Projected, Step, United, composed, part
@@ -64,7 +61,7 @@ class Outliving(Operator):
         stop = step.slice.stop
         runs = {
             source.number: source.collected(
-                frame_of(state.of(f"{RUNS}.{source.number}"), source.kept),
+                expiry_layouts.frame_of(state.of(f"{RUNS}.{source.number}"), source.kept),
                 new.select(name for name in new.columns if name in source.kept),
             )
             for source, new in zip(self.sources, inputs, strict=True)
@@ -73,22 +70,26 @@ class Outliving(Operator):
         moment = self._moment(state, step)
         looked: dict[str, State] = {}
         found = over_runs.let_go(self._computed(self.results, "", state, shown, moment, looked))
-        said = frame_of(state.of(SAID), self.said)
+        said = expiry_layouts.frame_of(state.of(SAID), self.said)
         pieces, said, unsettled = self._differences(said, self._born(found, moment), stop)
         since = min([self._since(shown, stop), *moment.held])
         kept = {number: frame.filter(pl.col(VE) > since) for number, frame in runs.items()}
         said = said.filter(unsettled | self._may_come_again(said, kept, since))
         slides = emission.moved_by_rows(moment)
-        chunks = {f"{RUNS}.{number}": chunks_of(frame) for number, frame in kept.items()}
+        chunks = {f"{RUNS}.{number}": expiry_layouts.chunks_of(frame) for number, frame in kept.items()}
         chunks |= {
-            SAID: chunks_of(said),
-            CHANGED: self._changes(frame_of(state.of(CHANGED), MOVED), inputs, step),
-            SLIDES: chunks_of(pl.DataFrame({"#at": slides[slides >= since]}, schema=dict(MOVED))),
+            SAID: expiry_layouts.chunks_of(said),
+            CHANGED: self._changes(expiry_layouts.frame_of(state.of(CHANGED), MOVED), inputs, step),
+            SLIDES: expiry_layouts.chunks_of(
+                pl.DataFrame({"#at": slides[slides >= since]}, schema=dict(MOVED))
+            ),
         }
         tables = composed(looked)
         return State({**chunks, **tables.chunks}, {SINCE: since, **tables.meta}), pieces
 
-    def _changes(self, waiting: pl.DataFrame, inputs: Sequence[pl.DataFrame], step: Step) -> Chunks:
+    def _changes(
+        self, waiting: pl.DataFrame, inputs: Sequence[pl.DataFrame], step: Step
+    ) -> expiry_layouts.Chunks:
         """The first report after a table changed is made whether or not windows have rows; those to come."""
         tables = [
             new[VS]
@@ -102,11 +103,11 @@ class Outliving(Operator):
         due = pl.Series(at[at < step.slice.stop], dtype=pl.Int64)
         nothing = pl.repeat(0, len(due), dtype=pl.Int64, eager=True)
         step.entered.append(pl.DataFrame({VS: due, VE: due, N: nothing}))
-        return chunks_of(pl.DataFrame({"#at": at[at >= step.slice.stop]}, schema=dict(MOVED)))
+        return expiry_layouts.chunks_of(pl.DataFrame({"#at": at[at >= step.slice.stop]}, schema=dict(MOVED)))
 
     def _moment(self, state: State, step: Step) -> over_runs.Moment:
         known: dict[str, Any] = {field.name: getattr(step, field.name) for field in fields(Step)}
-        moved = frame_of(state.of(SLIDES), MOVED)["#at"].to_numpy()
+        moved = expiry_layouts.frame_of(state.of(SLIDES), MOVED)["#at"].to_numpy()
         known["slides"] = [*step.slides, moved]
         until = step.slice.stop
         if step.slice.ended and self.periodic:
@@ -201,7 +202,9 @@ class OutlivingBuilder:
     """Builds the operators of one query. `pieces` gives the operator of a window, whose rows have numbers, or
     that of a plan as it would be with external windows."""
 
-    def __init__(self, emit: Emit, choice: Choice, lag: int, pieces: Callable[[Plan], Operator]) -> None:
+    def __init__(
+        self, emit: Emit, choice: expiry_layouts.Choice, lag: int, pieces: Callable[[Plan], Operator]
+    ) -> None:
         self.emit = emit
         self.choice = choice
         self.lag = lag

@@ -41,14 +41,9 @@ from enum import Enum
 import numpy as np
 import polars as pl
 
-from windrow.algebra.operators import Aggregate
-from windrow.algebra.plan import Emit
-from windrow.kernels.columnar.columns import picked
-from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.relational import emission
-from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.distinct import Counts
-from windrow.kernels.relational.expiry_layouts import Hashed, chunks_of, frame_of
+from windrow.algebra import Aggregate, Emit
+from windrow.kernels.columnar import columns, expressions
+from windrow.kernels.relational import distinct, emission, expiry_layouts, signed_rows as signed
 from windrow.kernels.relational.operator import Operator, Stateless, Step
 from windrow.kernels.relational.signed_rows import FOREVER, INT, SIGNED, TS, VE, VS, Columns, N
 from windrow.kernels.state import State
@@ -243,7 +238,7 @@ class Staying(Operator):
         self.values = signed.values_of(below.columns)
         self.columns = signed.without(below.columns, signed.TURN, *self.hidden)
         self.made = self.values | SIGNED
-        self.counts = Counts(self.values, self.values | {N: INT, VE: INT}, buckets)
+        self.counts = distinct.Counts(self.values, self.values | {N: INT, VE: INT}, buckets)
         self.calendar = self.counts.calendar
         self.grids = [leaf.spec.grid for leaf in emit.leaves if leaf.spec.grid is not None]
 
@@ -256,10 +251,12 @@ class Staying(Operator):
         state, born = self._rising(state, new, step)
         if self.births is Births.FIRST:
             names = list(self.values)
-            seen = frame_of(state.of(SEEN), self.values)
+            seen = expiry_layouts.frame_of(state.of(SEEN), self.values)
             born = born.filter(~signed.found_in(born, seen, names)) if seen.height else born
             born = born.sort(VS).unique(names, keep="first", maintain_order=True)
-            state = State({**state.chunks, SEEN: (*state.of(SEEN), *chunks_of(born.select(names)))})
+            state = State(
+                {**state.chunks, SEEN: (*state.of(SEEN), *expiry_layouts.chunks_of(born.select(names)))}
+            )
         return state, self._stay(born)
 
     def _stay(self, born: pl.DataFrame) -> pl.DataFrame:
@@ -273,22 +270,24 @@ class Staying(Operator):
         after, rows, swept = self.counts.advance(state, new, step.slice.stop)
         more = swept.change()
         rises = (swept.at > signed.START) & (more > 0)
-        born = signed.pieces(picked(rows, swept.code[rises]), self.made, swept.at[rises], n=more[rises])
+        born = signed.pieces(
+            columns.picked(rows, swept.code[rises]), self.made, swept.at[rises], n=more[rises]
+        )
         return State({**state.chunks, **after.chunks}), born
 
     def _each_extent(self, state: State, new: pl.DataFrame, step: Step) -> tuple[State, pl.DataFrame]:
         """Every value at every reporting instant is a result of its own."""
         alive = signed.without(self.made, VS)
-        old = signed.begun(frame_of(state.of(ALIVE), alive))
+        old = signed.begun(expiry_layouts.frame_of(state.of(ALIVE), alive))
         runs = signed.positive(signed.together([old, new], self.made))
-        kept = Hashed().alive(state.of(ALIVE), new, step.slice.floor, alive)
+        kept = expiry_layouts.Hashed().alive(state.of(ALIVE), new, step.slice.floor, alive)
         stop = step.slice.stop
         if step.slice.ended:
             stop = min(stop, emission.last_report(self.grids, step) + 1)
         low = np.maximum(runs[VS].to_numpy(), step.slice.start)
         span = emission.clipped(low, np.minimum(runs[VE].to_numpy(), stop))
         row, at = emission.reports_within(self.grids, step, *span)
-        born = picked(runs, row).with_columns(pl.Series(VS, at, dtype=pl.Int64))
+        born = columns.picked(runs, row).with_columns(pl.Series(VS, at, dtype=pl.Int64))
         return State({ALIVE: kept}), self._stay(born)
 
 
@@ -330,7 +329,7 @@ class Spans:
         low = np.searchsorted(self.starts, np.maximum(frame[VS].to_numpy(), self.starts[0]))
         high = np.searchsorted(self.starts, frame[VE].to_numpy())
         row, span = covered(low, high)
-        return picked(frame, row).with_columns(pl.Series(SPAN, span, dtype=pl.Int64))
+        return columns.picked(frame, row).with_columns(pl.Series(SPAN, span, dtype=pl.Int64))
 
     def within(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Cut rows, each valid in its span."""
@@ -440,7 +439,7 @@ class Witnessed(Recomputed):
         best = cut.group_by(CODE).agg(
             pl.max_horizontal(sure, hoped).alias(self.stays), (hoped > sure).cast(pl.Int8).alias(self.open)
         )
-        rows = spans.within(picked(cut, best[CODE].to_numpy()))
+        rows = spans.within(columns.picked(cut, best[CODE].to_numpy()))
         rows = rows.with_columns(pl.lit(1, pl.Int64).alias(N), pl.col(OWN).alias(TS))
         if not self.internal:
             return self._until_they_leave(rows, moment)
@@ -482,7 +481,7 @@ class Valued(Recomputed):
     ) -> None:
         self.inputs = (rows, runs)
         self.runs, self.grids = runs, grids
-        self.keys = [(name, compile_expression(key)) for name, key in plan.keys]
+        self.keys = [(name, expressions.compile_expression(key)) for name, key in plan.keys]
         self.columns = runs.columns
 
     def found(self, inputs: Sequence[pl.DataFrame], moment: Moment) -> pl.DataFrame:
@@ -506,5 +505,5 @@ class Valued(Recomputed):
         reported = emission.clipped(low, np.minimum(runs[VE].to_numpy(), moment.until_report))
         row, at = emission.reports_within(self.grids, moment, *reported)
         span = np.searchsorted(spans.starts, at, side="right") - 1
-        at_reports = signed.spanning(picked(runs, row), at, at + 1)
+        at_reports = signed.spanning(columns.picked(runs, row), at, at + 1)
         return at_reports.with_columns(pl.Series(SPAN, span, dtype=pl.Int64), pl.Series(self.runs.since, at))

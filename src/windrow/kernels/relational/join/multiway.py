@@ -41,12 +41,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from windrow.algebra.expressions import Expression
-from windrow.kernels.relational import expiry_layouts as layouts
-from windrow.kernels.relational import signed_rows as signed
-from windrow.kernels.relational.expiry_layouts import ExpiryLayout
+from windrow.kernels.relational import (
+    expiry_layouts,
+    expiry_layouts as layouts,
+    operator,
+    signed_rows as signed,
+)
 from windrow.kernels.relational.join import partners
 from windrow.kernels.relational.join.order import WindowStats, augmented_order, order_cost
-from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import FOREVER, ID, SIGNED, TURN, VE, VS, Columns, N
 from windrow.kernels.state import Chunk, State
 
@@ -63,7 +65,7 @@ class Expiry:
     def after(
         self,
         state: State,
-        layouts: Sequence[ExpiryLayout],
+        layouts: Sequence[expiry_layouts.ExpiryLayout],
         sides: Sequence[Columns],
         new: Sequence[pl.DataFrame],
         floor: int,
@@ -152,7 +154,7 @@ def observed(
     return {**found, SINCE: since}
 
 
-class Joined(Operator):
+class Joined(operator.Operator):
     """⋈ of any number of inputs; with `ahead`, of rows that may begin later than now; with `by_source`, of
     rows that each come by the clock of their source, and may begin earlier than others that came before."""
 
@@ -160,7 +162,7 @@ class Joined(Operator):
 
     def __init__(
         self,
-        below: Sequence[Operator],
+        below: Sequence[operator.Operator],
         predicate: Expression,
         names: Sequence[Sequence[str]],
         choice: layouts.Choice,
@@ -194,7 +196,9 @@ class Joined(Operator):
         """Whether partners are found by hash tables."""
         return bool(self.condition.equalities) and not self.loops
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
         old = [layouts.frame_of(state.of(str(i)), side) for i, side in enumerate(self.sides)]
         found = self.found(*self._with_ends(inputs, old, step), order_of(state.meta, len(old)))
         # rows that end right now are kept by all, so that another plan can be started from them
@@ -202,7 +206,7 @@ class Joined(Operator):
         return State(after.chunks, {**after.meta, **self.watched(state, inputs, old, step)}), found
 
     def _with_ends(
-        self, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], step: Step
+        self, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], step: operator.Step
     ) -> tuple[Sequence[pl.DataFrame], Sequence[pl.DataFrame]]:
         """What is new and what is old, to the one who has to tell of ends."""
         if not self.tells:
@@ -221,7 +225,7 @@ class Joined(Operator):
         return signed.together(parts, self.made)
 
     def watched(
-        self, state: State, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], step: Step
+        self, state: State, inputs: Sequence[pl.DataFrame], old: Sequence[pl.DataFrame], step: operator.Step
     ) -> dict[str, int]:
         """What is remembered of rates and values, where the order may change."""
         if not self.reorders:
@@ -309,7 +313,7 @@ class Catalogued(Joined):
 
     def __init__(
         self,
-        below: Sequence[Operator],
+        below: Sequence[operator.Operator],
         predicate: Expression,
         names: Sequence[Sequence[str]],
         choice: layouts.Choice,
@@ -324,7 +328,9 @@ class Catalogued(Joined):
         self.columns = signed.without(self.made, *filter(None, self.ids))
         self.kept = signed.without(self.made, VS)
 
-    def advance(self, state: State, inputs: Sequence[pl.DataFrame], step: Step) -> tuple[State, pl.DataFrame]:
+    def advance(
+        self, state: State, inputs: Sequence[pl.DataFrame], step: operator.Step
+    ) -> tuple[State, pl.DataFrame]:
         came, left = zip(*(self._split(i, frame) for i, frame in enumerate(inputs)), strict=True)
         old = [
             self._closed(i, layouts.frame_of(state.of(str(i)), side), left[i])

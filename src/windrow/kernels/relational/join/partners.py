@@ -34,9 +34,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from windrow.algebra import Distinct, Emit, Exists, Filter, Join, Plan, Project, StreamWord, Union
 from windrow.algebra.expressions import TRUE, Call, Expression, conjunction, conjuncts
-from windrow.algebra.operators import Distinct, Exists, Filter, Join, Project, Union
-from windrow.algebra.plan import Emit, Plan, StreamWord
 from windrow.kernels.clock import Slice
 from windrow.kernels.columnar.columns import by_value
 from windrow.kernels.columnar.expressions import can_fail, compile_expression, holds, target_of

@@ -34,10 +34,9 @@ import numpy as np
 import polars as pl
 
 from windrow.algebra.plan import Scan, Subquery, Window
-from windrow.kernels.clock import moved
+from windrow.kernels import clock, intake
 from windrow.kernels.columnar.columns import polars_type
 from windrow.kernels.columnar.expressions import compile_expression
-from windrow.kernels.intake import check_instants, moments_of
 from windrow.kernels.relational import signed_rows as signed
 from windrow.kernels.relational.expiry_layouts import ExpiryLayout, Fifo, chunks_of, frame_of
 from windrow.kernels.relational.operator import Operator, Step
@@ -78,8 +77,8 @@ class Scanned(Operator):
         known |= {name: rows[f"#{name}"] for name in (ROW_NUM, ARRIVAL_TS)}
         read = (*names, *(name for name in (ROW_NUM, ARRIVAL_TS) if name in self.scan.pseudo))
         columns = [known[name].alias(f"{self.scan.alias}.{name}") for name in read]
-        instants = moments_of(rows, self.attribute).alias(TS)
-        check_instants(instants, f"`{self.attribute}` of stream `{self.scan.stream.name}`")
+        instants = intake.moments_of(rows, self.attribute).alias(TS)
+        intake.check_instants(instants, f"`{self.attribute}` of stream `{self.scan.stream.name}`")
         columns += [instants, known[ROW_NUM].alias(NUMBER), rows[KEPT]]
         columns += [known[name].alias(hidden) for hidden, name in self.order]
         columns += [known[name].alias(PER + name) for name in self.sources]
@@ -109,7 +108,7 @@ class NestedRows(Operator):
         columns = [answers[a].alias(b) for a, b in zip(inner, outer, strict=True)]
         columns += [answers[name].alias(hidden) for hidden, name in self.order]
         instants = (answers["#at"] - self.before).alias(TS)
-        check_instants(instants, f"the instant of a row of nested query `{self.subquery.alias}`")
+        intake.check_instants(instants, f"the instant of a row of nested query `{self.subquery.alias}`")
         numbers, last = _numbers(state, answers.height)
         frame = pl.DataFrame([*columns, instants, numbers.alias(NUMBER)])
         frame = frame.with_columns(pl.lit(signed.NEVER_LATE, pl.Int64).alias(KEPT))
@@ -205,7 +204,7 @@ class Leaf(Operator):
     def stop(self, frame: pl.DataFrame, step: Step) -> Ints | int:
         """Up to which instant all is told: one for all rows, or that of each row's source."""
         known = self.known(frame, step)
-        return moved(known, self.lag) if isinstance(known, int) else known + self.lag
+        return clock.moved(known, self.lag) if isinstance(known, int) else known + self.lag
 
     def pieces(self, rows: pl.DataFrame, vs: Numbers, ve: Numbers, n: int = 1) -> pl.DataFrame:
         """Rows as pieces; empty ones vanish."""

@@ -59,8 +59,7 @@ from windrow.kernels.relational.operator import Operator, Step
 from windrow.kernels.relational.signed_rows import BOUNDS, FOREVER, INT, TS, VE, VS, Columns
 from windrow.kernels.relational.windows.leaf import NUMBER, PENDING, Leaf
 from windrow.kernels.state import State
-from windrow.windows.domain import Ints
-from windrow.windows.spec import covered
+from windrow.windows import Ints, covered
 
 INSIDE, COUNTS, ROWS = "inside", "counts", "rows"
 #: the position of a row, the instant at which it was reached, when it enters and leaves (infinity while that
