@@ -63,7 +63,7 @@ def _raised(tree: ast.Module) -> Iterator[tuple[str, str, str, str]]:
 
 def _called(call: ast.Call) -> str:
     """The name of a function or class, wherever it is taken from."""
-    return getattr(call.func, "id", None) or getattr(call.func, "attr", "")
+    return str(getattr(call.func, "id", getattr(call.func, "attr", "")))
 
 
 def _makers(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
