@@ -22,7 +22,7 @@ from tests.support.patience import wait_until
 
 from windrow.engine import epoch as draft, loop
 from windrow.errors import DataError, SourceError, WindrowError
-from windrow.spark.sources import files_source
+from windrow.spark.sources import files_source, listing
 from windrow.spark.sources.files_source import FilesSource
 from windrow.spark.sources.urls import FilesUrl
 from windrow.state.names import KEYS
@@ -166,14 +166,14 @@ def test_a_listing_without_files_forgets_nothing(tmp_path: Path, monkeypatch: py
         wait_until(lambda: files.accepted == 3)
         (tmp_path / "in").rename(tmp_path / "away")
         wait_until(lambda: files.source.latest() == [])
-        listed = files_source.list_files
+        listed = listing.list_files
 
         def fail(*_: Any) -> Any:
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(files_source, "list_files", fail)
+        monkeypatch.setattr(listing, "list_files", fail)
         wait_until(lambda: [error.code for error in files.w.problems] == ["source-away"])
-        monkeypatch.setattr(files_source, "list_files", listed)
+        monkeypatch.setattr(listing, "list_files", listed)
         (tmp_path / "away").rename(tmp_path / "in")
         files.write("1.parquet", 1, BEFORE)
         wait_until(lambda: files.accepted >= 6)
@@ -294,15 +294,16 @@ def test_a_first_file_that_is_written_while_it_is_opened_is_read(
 ) -> None:
     files, path = Folder(tmp_path), tmp_path / "in" / "0.parquet"
     whole = partly(path, 0)
-    facts, asked = files_source.facts, list[str]()
+    is_whole, asked = files_source._Reader.is_whole, list[str]()
 
-    def written(name: str) -> Any:
+    def written(self: Any, file: Any) -> bool:
+        found = is_whole(self, file)
         if not asked:
             path.write_bytes(whole)
-        asked.append(name)
-        return facts(name)
+        asked.append(file.path)
+        return found
 
-    monkeypatch.setattr(files_source, "facts", written)
+    monkeypatch.setattr(files_source._Reader, "is_whole", written)
     with files:
         assert asked
         files.w.run(once=True)

@@ -71,5 +71,5 @@ def test_the_plan_that_is_chosen_gives_the_oracles_changes_on_the_engine(
     except QueryError:
         assume(False)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("windrow.testing.spark_executor.Engine", partial(Engine, planner=planner))
+        patched.setattr("windrow.engine.engine.Engine", partial(Engine, planner=planner))
         assert_agree(emit, script, partial(SparkExecutor, spark=False), instants=range(0))

@@ -192,10 +192,10 @@ def test_without_the_alternative_that_was_taken_too(
     def remove() -> None:
         left = tuple(each for each in alternatives.ALTERNATIVES if each[0] != removed)
         monkeypatch.setattr(alternatives, "ALTERNATIVES", left)
-        monkeypatch.setattr("windrow.testing.spark_executor.Engine", Engine)
+        monkeypatch.setattr("windrow.engine.engine.Engine", Engine)
 
     expected = undisturbed(name)
-    monkeypatch.setattr("windrow.testing.spark_executor.Engine", partial(Engine, planner=planner))
+    monkeypatch.setattr("windrow.engine.engine.Engine", partial(Engine, planner=planner))
     assert both(planned(name), tmp_path, remove) == expected
 
 
@@ -218,7 +218,7 @@ def test_a_plan_that_no_kernel_runs_any_more_is_refused_by_name(
         def refuse(*_: Any, **__: Any) -> None:
             raise QueryError("kernels do not run it")
 
-        monkeypatch.setattr("windrow.physical.planner.unit_of", refuse)
+        monkeypatch.setattr("windrow.physical.units.unit_of", refuse)
 
     with pytest.raises(StateError, match=r"no kernel runs it \(kernels do not run it\)") as caught:
         both(planned("join"), tmp_path, without_kernels)

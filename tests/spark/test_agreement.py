@@ -86,7 +86,7 @@ def nothing_is_small() -> Iterator[None]:
     """Every close is a job of Spark, and every batch goes through its workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("windrow.execution.local.SMALL_STATE", -1)
-        patch.setattr("windrow.spark.jobs.SMALL_FEED", 0)
+        patch.setattr("windrow.execution.local.SMALL_FEED", 0)
         yield
 
 

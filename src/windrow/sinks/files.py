@@ -26,7 +26,8 @@ from pyarrow import types
 from windrow.errors import SinkError
 from windrow.sinks.delivery import KEPT, Delivery, Opening, Sink, SinkUrl, explained, make_directory
 from windrow.sinks.json_rows import is_text, json_column, json_line, json_rows
-from windrow.state import names, store
+from windrow.state.names import file_name
+from windrow.state.store import sync, write_through
 
 
 def csv_header(schema: pa.Schema) -> str:
@@ -131,7 +132,7 @@ class FilesSink(Sink):
 
     def __init__(self, directory: Path, form: str, opening: Opening) -> None:
         self._directory, self._form = directory, form
-        self._stem = names.file_name(opening.query)
+        self._stem = file_name(opening.query)
         self._hook = opening.hook
         with explained("use the directory", directory):
             make_directory(directory)
@@ -155,7 +156,7 @@ class FilesSink(Sink):
             except pa.ArrowException as error:
                 hint = "CAST the column that does not fit, or choose another format"
                 raise SinkError(f"cannot write {path}: {error}", code="no-such-type", hint=hint) from error
-            store.sync(self._directory)
+            sync(self._directory)
 
     def _write(self, path: Path, delivery: Delivery) -> None:
         # readers of directories skip names with a dot
@@ -163,7 +164,7 @@ class FilesSink(Sink):
         try:
             with temporary.open("xb") as file:
                 FORMATS[self._form](file, delivery.schema, delivery.pieces())
-                store.write_through(file)
+                write_through(file)
             self._hook("sink-written")
             if not path.exists():
                 temporary.replace(path)
