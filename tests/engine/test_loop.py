@@ -111,7 +111,7 @@ def broken(w: Life, step: str, error: BaseException, passage: int) -> None:
         "ingest": (w.engine.jobs, "ingest"),
         "close": (w.engine.jobs, "close"),
         "commit": (w.engine.log, "commit"),
-        "files": (w.engine, "_place"),
+        "files": (w.engine, "draft"),
     }[step]
     real, left = getattr(owner, name), [passage]
 
