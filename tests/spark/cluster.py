@@ -29,7 +29,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 from tests.support.patience import PATIENCE, wait_until
 
 from windrow.cli.main import main
-from windrow.spark import jobs
+from windrow.execution import local
 from windrow.spark.java import find_java
 
 REPOSITORY = Path(__file__).parents[2]
@@ -248,7 +248,7 @@ def wheel_as_zip(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    vars(jobs).update(is_small=lambda _: False, is_for_here=lambda *_, **__: False, SMALL_FEED=0)
+    vars(local).update(is_small=lambda _: False, is_for_here=lambda *_, **__: False, SMALL_FEED=0)
     if TWICE in os.environ:
         wait_in_tasks(os.environ[TWICE])
     sys.exit(main(sys.argv[1:]))
